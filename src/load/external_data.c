@@ -52,15 +52,14 @@ static bool parse_size(size_t *out, ProtobufCBinaryData text)
 }
 
 static enum ulp_status read_place(struct ulp_loader *loader, struct place *place,
-                                  const Ulp__TensorProto *proto, struct ulp_error *error)
+                                  const Ulp__TensorProto *proto)
 {
     *place = (struct place){0};
     for (size_t i = 0; i < proto->n_external_data; i++) {
         const Ulp__EntryProto *entry = proto->external_data[i];
         bool good = true;
         if (ulp_entry_is(entry, "location")) {
-            ULP_TRY(ulp_load_text(loader, &place->location, entry->value, "its external location",
-                                  error));
+            ULP_TRY(ulp_load_text(loader, &place->location, entry->value, "its external location"));
         } else if (ulp_entry_is(entry, "offset")) {
             good = parse_size(&place->offset, entry->value);
         } else if (ulp_entry_is(entry, "length")) {
@@ -68,14 +67,14 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
             place->has_length = true;
         }
         if (!good)
-            return ulp_fail(error, ULP_ERROR_INPUT,
+            return ulp_fail(loader->error, ULP_ERROR_INPUT,
                             "external data: %.*s is '%.*s', expected a number of bytes",
                             (int)entry->key.len, (const char *)entry->key.data,
                             entry->value.len < 40 ? (int)entry->value.len : 40,
                             (const char *)entry->value.data);
     }
     if (!place->location || !*place->location)
-        return ulp_fail(error, ULP_ERROR_INPUT, "external data: no location is given");
+        return ulp_fail(loader->error, ULP_ERROR_INPUT, "external data: no location is given");
     return ULP_OK;
 }
 
@@ -180,7 +179,7 @@ static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, con
 /* The mapping of that location, new or known; files are few, tensors many, so the last one is tried
  * first. */
 static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_mapping **out,
-                                    const char *location, struct ulp_error *error)
+                                    const char *location)
 {
     struct ulp_model *model = loader->model;
     for (size_t i = model->mapping_count; i-- > 0;)
@@ -196,8 +195,8 @@ static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_
     if (locations)
         loader->locations = locations;
     if (!mappings || !locations || !(locations[count] = strdup(location)))
-        return ulp_out_of_memory(error);
-    enum ulp_status status = map_file(&mappings[count], loader->folder, location, error);
+        return ulp_out_of_memory(loader->error);
+    enum ulp_status status = map_file(&mappings[count], loader->folder, location, loader->error);
     if (status != ULP_OK) {
         free(locations[count]);
         return status;
@@ -208,20 +207,19 @@ static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_
 }
 
 enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char **out,
-                                  size_t needed, const Ulp__TensorProto *proto,
-                                  struct ulp_error *error)
+                                  size_t needed, const Ulp__TensorProto *proto)
 {
     struct place place;
     const struct ulp_mapping *mapping = NULL;
-    ULP_TRY(read_place(loader, &place, proto, error));
-    ULP_TRY(find_mapping(loader, &mapping, place.location, error));
+    ULP_TRY(read_place(loader, &place, proto));
+    ULP_TRY(find_mapping(loader, &mapping, place.location));
     if (place.has_length && place.length != needed)
         return ulp_fail(
-            error, ULP_ERROR_INPUT,
+            loader->error, ULP_ERROR_INPUT,
             "external data: the length is %zu bytes, expected %zu for its type and shape",
             place.length, needed);
     if (place.offset > mapping->bytes || needed > mapping->bytes - place.offset)
-        return ulp_fail(error, ULP_ERROR_INPUT,
+        return ulp_fail(loader->error, ULP_ERROR_INPUT,
                         "external data: %zu bytes at offset %zu of '%.200s' are wanted, but the "
                         "file has %zu bytes",
                         needed, place.offset, place.location, mapping->bytes);

@@ -37,8 +37,9 @@ void ulp_unpack_free(struct ulp_unpacker *unpacker, void *message);
 struct ulp_loader {
     struct ulp_model *model;
     struct ulp_unpacker unpacker;
-    char *folder;     /* of the model: external data lies inside */
-    char **locations; /* as the model gives them; parallel to model->mappings */
+    struct ulp_error *error; /* where failures are told */
+    char *folder;            /* of the model: external data lies inside */
+    char **locations;        /* as the model gives them; parallel to model->mappings */
     size_t location_count, tensor_capacity;
     size_t dense_count; /* elements of sparse tensors, made dense */
 };
@@ -51,41 +52,38 @@ enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, siz
 /* A zero-terminated copy in the model's arena. Errors: zero bytes inside (`what` is the thing for
  * the message). */
 enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
-                              ProtobufCBinaryData bytes, const char *what, struct ulp_error *error);
+                              ProtobufCBinaryData bytes, const char *what);
 enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
-                                size_t *out_count, Ulp__OpsetProto *const *protos, size_t count,
-                                struct ulp_error *error);
+                                size_t *out_count, Ulp__OpsetProto *const *protos, size_t count);
 
 /* A graph; parent is the scope it may capture values from, or NULL. proto's tensors lose their
  * raw_data. */
 struct ulp_scope;
 enum ulp_status ulp_load_graph(struct ulp_loader *loader, struct ulp_graph **out,
-                               Ulp__GraphProto *proto, struct ulp_scope *parent,
-                               struct ulp_error *error);
+                               Ulp__GraphProto *proto, struct ulp_scope *parent);
 /* As ulp_load_graph for the body of a function, where attributes may refer to the function's. */
 enum ulp_status ulp_load_body(struct ulp_loader *loader, struct ulp_graph **out,
-                              Ulp__GraphProto *proto, struct ulp_error *error);
+                              Ulp__GraphProto *proto);
 enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out,
-                                  Ulp__FunctionProto *proto, struct ulp_error *error);
+                                  Ulp__FunctionProto *proto);
 /* Attributes of a node (or the defaults of a function), in the file's order; scope is for their
  * subgraphs. */
 enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attribute **out,
                                     size_t *out_count, Ulp__AttributeProto *const *protos,
-                                    size_t count, struct ulp_scope *scope, struct ulp_error *error);
+                                    size_t count, struct ulp_scope *scope);
 bool ulp_scope_in_function(const struct ulp_scope *scope);
 
 /* A tensor owned by the model; stored: a large one may be as the file has it (tensor/stored.h). The
  * message does not name it: callers know better what it is to the user. */
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                Ulp__TensorProto *proto, bool stored, struct ulp_error *error);
+                                Ulp__TensorProto *proto, bool stored);
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                       Ulp__SparseTensorProto *proto, struct ulp_error *error);
+                                       Ulp__SparseTensorProto *proto);
 bool ulp_entry_is(const Ulp__EntryProto *entry, const char *key);
 /* Bytes of an external data file; they live as long as the model. needed: what type and shape ask
  * for. */
 enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char **out,
-                                  size_t needed, const Ulp__TensorProto *proto,
-                                  struct ulp_error *error);
+                                  size_t needed, const Ulp__TensorProto *proto);
 void ulp_loader_free(struct ulp_loader *loader);
 
 /* A tensor without a model, from the bytes of a TensorProto file; *name (malloc'd) is "" when it

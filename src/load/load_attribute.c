@@ -65,9 +65,9 @@ static bool has_zero(ProtobufCBinaryData bytes)
 }
 
 static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attribute *out,
-                                    const Ulp__AttributeProto *proto, struct ulp_error *error)
+                                    const Ulp__AttributeProto *proto)
 {
-    ULP_TAKE_ARRAY(const char *, strings, loader->model->arena, proto->n_strings, error);
+    ULP_TAKE_ARRAY(const char *, strings, loader->model->arena, proto->n_strings, loader->error);
     out->strings = strings;
     out->count = proto->n_strings;
     for (size_t i = 0; i < proto->n_strings; i++) {
@@ -75,16 +75,16 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
             out->kind = ULP_ATTRIBUTE_OTHER;
             return ULP_OK;
         }
-        ULP_TRY(ulp_load_text(loader, &strings[i], proto->strings[i], "a string", error));
+        ULP_TRY(ulp_load_text(loader, &strings[i], proto->strings[i], "a string"));
     }
     return ULP_OK;
 }
 
 static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, const void *from,
-                                 size_t count, size_t element_bytes, struct ulp_error *error)
+                                 size_t count, size_t element_bytes)
 {
     void *copy = ulp_arena_take(loader->model->arena, count, element_bytes);
-    ULP_TRY(ulp_taken(copy, error));
+    ULP_TRY(ulp_taken(copy, loader->error));
     if (count)
         memcpy(copy, from, count * element_bytes);
     *out = copy;
@@ -92,16 +92,16 @@ static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, co
 }
 
 static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attribute *out,
-                                     const Ulp__AttributeProto *proto, struct ulp_scope *scope,
-                                     struct ulp_error *error)
+                                     const Ulp__AttributeProto *proto, struct ulp_scope *scope)
 {
     void *message;
     struct ulp_graph *graph = NULL;
     if (!scope)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "graphs as default values are not supported");
+        return ulp_fail(loader->error, ULP_ERROR_UNSUPPORTED,
+                        "graphs as default values are not supported");
     ULP_TRY(ulp_unpack(&loader->unpacker, &message, &ulp__graph_proto__descriptor, proto->g.data,
-                       proto->g.len, "subgraph", error));
-    enum ulp_status status = ulp_load_graph(loader, &graph, message, scope, error);
+                       proto->g.len, "subgraph", loader->error));
+    enum ulp_status status = ulp_load_graph(loader, &graph, message, scope);
     ulp_unpack_free(&loader->unpacker, message);
     out->graph = graph;
     return status;
@@ -109,90 +109,89 @@ static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attri
 
 /* Dense from here on. */
 static enum ulp_status load_sparse(struct ulp_loader *loader, struct ulp_attribute *out,
-                                   const Ulp__AttributeProto *proto, struct ulp_error *error)
+                                   const Ulp__AttributeProto *proto)
 {
     void *message;
     ULP_TRY(ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
                        proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor",
-                       error));
-    enum ulp_status status = ulp_load_sparse_tensor(loader, &out->tensor, message, error);
+                       loader->error));
+    enum ulp_status status = ulp_load_sparse_tensor(loader, &out->tensor, message);
     ulp_unpack_free(&loader->unpacker, message);
     return status;
 }
 
 static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribute *out,
-                                  const Ulp__AttributeProto *proto, struct ulp_scope *scope,
-                                  struct ulp_error *error)
+                                  const Ulp__AttributeProto *proto, struct ulp_scope *scope)
 {
     switch (out->kind) {
     case ULP_ATTRIBUTE_INT: out->i = proto->i; return ULP_OK;
     case ULP_ATTRIBUTE_FLOAT: out->f = proto->f; return ULP_OK;
     case ULP_ATTRIBUTE_STRING:
         if (!has_zero(proto->s))
-            return ulp_load_text(loader, &out->s, proto->s, "the string", error);
+            return ulp_load_text(loader, &out->s, proto->s, "the string");
         out->kind = ULP_ATTRIBUTE_OTHER;
         return ULP_OK;
     case ULP_ATTRIBUTE_TENSOR:
         if (proto->has_sparse_tensor && !proto->t)
-            return load_sparse(loader, out, proto, error);
+            return load_sparse(loader, out, proto);
         if (!proto->t)
-            return ulp_fail(error, ULP_ERROR_INPUT, "is a tensor, but there is none");
-        return ulp_load_tensor(loader, &out->tensor, proto->t, false, error);
+            return ulp_fail(loader->error, ULP_ERROR_INPUT, "is a tensor, but there is none");
+        return ulp_load_tensor(loader, &out->tensor, proto->t, false);
     case ULP_ATTRIBUTE_GRAPH:
         if (!proto->has_g)
-            return ulp_fail(error, ULP_ERROR_INPUT, "is a graph, but there is none");
-        return load_subgraph(loader, out, proto, scope, error);
+            return ulp_fail(loader->error, ULP_ERROR_INPUT, "is a graph, but there is none");
+        return load_subgraph(loader, out, proto, scope);
     case ULP_ATTRIBUTE_INTS:
         out->count = proto->n_ints;
         return copy_list(loader, (const void **)&out->ints, proto->ints, out->count,
-                         sizeof *out->ints, error);
+                         sizeof *out->ints);
     case ULP_ATTRIBUTE_FLOATS:
         out->count = proto->n_floats;
         return copy_list(loader, (const void **)&out->floats, proto->floats, out->count,
-                         sizeof *out->floats, error);
-    case ULP_ATTRIBUTE_STRINGS: return load_strings(loader, out, proto, error);
+                         sizeof *out->floats);
+    case ULP_ATTRIBUTE_STRINGS: return load_strings(loader, out, proto);
     default: return ULP_OK;
     }
 }
 
 static enum ulp_status load_attribute(struct ulp_loader *loader, struct ulp_attribute *out,
-                                      const Ulp__AttributeProto *proto, struct ulp_scope *scope,
-                                      struct ulp_error *error)
+                                      const Ulp__AttributeProto *proto, struct ulp_scope *scope)
 {
     int type = find_type(proto);
     if (type < 0 || type >= TYPE_COUNT)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has type %d, which is not known", type);
+        return ulp_fail(loader->error, ULP_ERROR_UNSUPPORTED, "has type %d, which is not known",
+                        type);
     out->kind = kinds[type];
     if (proto->ref_attr_name.len) {
         if (!ulp_scope_in_function(scope))
-            return ulp_fail(error, ULP_ERROR_INPUT,
+            return ulp_fail(loader->error, ULP_ERROR_INPUT,
                             "refers to a function's attribute, but is in no function");
         return ulp_load_text(loader, &out->reference, proto->ref_attr_name,
-                             "the attribute it refers to", error);
+                             "the attribute it refers to");
     }
-    return load_value(loader, out, proto, scope, error);
+    return load_value(loader, out, proto, scope);
 }
 
 enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attribute **out,
                                     size_t *out_count, Ulp__AttributeProto *const *protos,
-                                    size_t count, struct ulp_scope *scope, struct ulp_error *error)
+                                    size_t count, struct ulp_scope *scope)
 {
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
     ULP_SCOPED(ulp_names_free) struct ulp_names seen = {.budget = &loader->model->budget};
-    ULP_TRY(ulp_taken(attributes, error));
+    ULP_TRY(ulp_taken(attributes, loader->error));
     *out = attributes;
     *out_count = count;
     for (size_t i = 0; i < count; i++) {
-        ULP_TRY(ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
-                              error));
+        ULP_TRY(ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name"));
         const char *name = attributes[i].name;
         if (!*name)
-            return ulp_fail(error, ULP_ERROR_INPUT, "attribute %zu has no name", i);
+            return ulp_fail(loader->error, ULP_ERROR_INPUT, "attribute %zu has no name", i);
         if (ulp_names_find(&seen, name) >= 0)
-            return ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
-        ULP_TRY(ulp_taken(ulp_names_add(&seen, name, (int)i), error));
-        ULP_TRY(ulp_fail_at(error, load_attribute(loader, &attributes[i], protos[i], scope, error),
+            return ulp_fail(loader->error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice",
+                            name);
+        ULP_TRY(ulp_taken(ulp_names_add(&seen, name, (int)i), loader->error));
+        ULP_TRY(ulp_fail_at(loader->error, load_attribute(loader, &attributes[i], protos[i], scope),
                             "attribute '%.60s'", name));
     }
     return ULP_OK;

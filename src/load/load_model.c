@@ -42,35 +42,34 @@ static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__
     return ULP_OK;
 }
 
-static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__ModelProto *proto,
-                                      struct ulp_error *error)
+static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__ModelProto *proto)
 {
     struct ulp_model *model = loader->model;
-    ULP_TAKE_ARRAY(struct ulp_function, functions, model->arena, proto->n_functions, error);
+    ULP_TAKE_ARRAY(struct ulp_function, functions, model->arena, proto->n_functions, loader->error);
     for (size_t i = 0; i < proto->n_functions; i++)
-        ULP_TRY(ulp_load_function(loader, &functions[i], proto->functions[i], error));
+        ULP_TRY(ulp_load_function(loader, &functions[i], proto->functions[i]));
     model->functions = functions;
     model->function_count = proto->n_functions;
     const struct ulp_function *twice = ulp_functions_sort(functions, model->function_count);
-    return twice ? ulp_fail(error, ULP_ERROR_INPUT, "function '%.60s%s%.100s' is there twice",
-                            twice->domain, *twice->domain ? "::" : "", twice->name)
-                 : ULP_OK;
+    return twice
+               ? ulp_fail(loader->error, ULP_ERROR_INPUT, "function '%.60s%s%.100s' is there twice",
+                          twice->domain, *twice->domain ? "::" : "", twice->name)
+               : ULP_OK;
 }
 
-static enum ulp_status load_model(struct ulp_loader *loader, Ulp__ModelProto *proto,
-                                  struct ulp_error *error)
+static enum ulp_status load_model(struct ulp_loader *loader, Ulp__ModelProto *proto)
 {
     struct ulp_model *model = loader->model;
     model->ir_version = proto->ir_version;
-    ULP_TRY(check_versions(model, proto, error));
-    ULP_TRY(ulp_load_text(loader, &model->producer_name, proto->producer_name,
-                          "the producer's name", error));
+    ULP_TRY(check_versions(model, proto, loader->error));
+    ULP_TRY(
+        ulp_load_text(loader, &model->producer_name, proto->producer_name, "the producer's name"));
     ULP_TRY(ulp_load_text(loader, &model->producer_version, proto->producer_version,
-                          "the producer's version", error));
+                          "the producer's version"));
     ULP_TRY(ulp_load_opsets(loader, &model->opsets, &model->opset_count, proto->opset_import,
-                            proto->n_opset_import, error));
-    ULP_TRY(load_functions(loader, proto, error));
-    return ulp_load_graph(loader, &model->graph, proto->graph, NULL, error);
+                            proto->n_opset_import));
+    ULP_TRY(load_functions(loader, proto));
+    return ulp_load_graph(loader, &model->graph, proto->graph, NULL);
 }
 
 /* Reading a text file that stands for the model is a common accident. */
@@ -88,7 +87,7 @@ static enum ulp_status check_kind(const unsigned char *bytes, size_t count, stru
 enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, size_t count,
                                 struct ulp_budget *budget, struct ulp_error *error)
 {
-    *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
+    *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model), .error = error};
     ULP_TRY(ulp_taken(loader->model, error));
     ulp_budget_open(&loader->model->budget, budget);
     ulp_unpacker_init(&loader->unpacker, count, &loader->model->budget);
@@ -121,7 +120,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
         ulp_fail(error, status,
                  "an engine of TensorRT is no ONNX model: give the model that it was built from, "
                  "and --engine with what trtexec --exportLayerInfo=FILE wrote of it");
-    ULP_THEN(status, load_model(&loader, proto, error));
+    ULP_THEN(status, load_model(&loader, proto));
     ulp_unpack_free(&loader.unpacker, proto);
     if (status == ULP_OK) {
         *out = loader.model;

@@ -243,19 +243,19 @@ static enum ulp_status check_described(const struct ulp_tensor *tensor,
  * which memory would have two to four times as large. */
 static enum ulp_status take_external(struct ulp_loader *loader, struct ulp_tensor *out,
                                      const Ulp__TensorProto *proto, size_t needed, bool stored,
-                                     struct ulp_budget *budget, struct ulp_error *error)
+                                     struct ulp_budget *budget)
 {
     const unsigned char *raw;
-    ULP_TRY(ulp_load_external(loader, &raw, needed, proto, error));
+    ULP_TRY(ulp_load_external(loader, &raw, needed, proto));
     const bool same = ulp_raw_is_memory(out->type) && (uintptr_t)raw % out->element_bytes == 0;
     if (!same && stored)
-        ULP_TRY(describe_stored(out, needed, true, error));
+        ULP_TRY(describe_stored(out, needed, true, loader->error));
     if ((same && needed) || ulp_is_stored(out)) {
         /* read-only pages: const from here, as every tensor of a model */
         out->data = (void *)(uintptr_t)raw;
         return ULP_OK;
     }
-    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, loader->error));
     ulp_elements_decode(out, raw);
     return ULP_OK;
 }
@@ -275,7 +275,7 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "has dimensions whose product is more than memory can address");
     if (proto->data_location == LOCATION_EXTERNAL) {
-        return loader ? take_external(loader, out, proto, needed, stored, budget, error)
+        return loader ? take_external(loader, out, proto, needed, stored, budget)
                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has its data in an external file");
     }
     if (field == FIELD_NONE && proto->has_raw_data)
@@ -284,23 +284,22 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
 }
 
 /* A place for one more tensor of the model. */
-static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor **out,
-                                  struct ulp_error *error)
+static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor **out)
 {
     struct ulp_model *model = loader->model;
     ULP_TRY(ulp_grow(&model->tensors, model->tensor_count, &loader->tensor_capacity,
-                     sizeof *model->tensors, &model->budget, "tensors of a model", error));
-    ULP_TAKE(*out, model->arena, 1, error);
+                     sizeof *model->tensors, &model->budget, "tensors of a model", loader->error));
+    ULP_TAKE(*out, model->arena, 1, loader->error);
     model->tensors[model->tensor_count++] = *out;
     return ULP_OK;
 }
 
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                Ulp__TensorProto *proto, bool stored, struct ulp_error *error)
+                                Ulp__TensorProto *proto, bool stored)
 {
     struct ulp_tensor *tensor = NULL;
-    ULP_TRY(add_tensor(loader, &tensor, error));
-    ULP_TRY(decode(loader, tensor, proto, stored, &loader->model->budget, error));
+    ULP_TRY(add_tensor(loader, &tensor));
+    ULP_TRY(decode(loader, tensor, proto, stored, &loader->model->budget, loader->error));
     *out = tensor;
     return ULP_OK;
 }
@@ -329,51 +328,52 @@ static enum ulp_status scatter(struct ulp_tensor *dense, const struct ulp_tensor
 
 static enum ulp_status densify(struct ulp_loader *loader, struct ulp_tensor *dense,
                                const struct ulp_tensor *values, const struct ulp_tensor *indices,
-                               const Ulp__SparseTensorProto *proto, struct ulp_error *error)
+                               const Ulp__SparseTensorProto *proto)
 {
     if (!values->data || values->rank != 1)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(loader->error, ULP_ERROR_UNSUPPORTED,
                         "is sparse with values that are not a list of numbers");
     if (proto->n_dims > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(loader->error, ULP_ERROR_UNSUPPORTED,
                         "has rank %zu: at most %d dimensions are supported", proto->n_dims,
                         ULP_RANK_MAX);
     bool linear = indices->rank == 1,
          pairs = indices->rank == 2 && (size_t)indices->dims[1] == proto->n_dims;
     if (indices->type != ULP_TYPE_INT64 || (!linear && !pairs) ||
         (size_t)indices->dims[0] != values->count)
-        return ulp_fail(error, ULP_ERROR_INPUT,
+        return ulp_fail(loader->error, ULP_ERROR_INPUT,
                         "is sparse with indices that are not INT64[%zu] or INT64[%zu,%zu]",
                         values->count, values->count, proto->n_dims);
     enum ulp_status status = ulp_tensor_describe(dense, values->type, ULP_ELEMENT_COUNT, 0,
-                                                 (int)proto->n_dims, proto->dims, error);
+                                                 (int)proto->n_dims, proto->dims, loader->error);
     if (status == ULP_ERROR_MEMORY ||
         (status == ULP_OK && dense->count > DENSE_COUNT_MAX - loader->dense_count))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+        return ulp_fail(loader->error, ULP_ERROR_UNSUPPORTED,
                         "is sparse, and the model's sparse tensors would have more than %zu "
                         "elements when they are dense",
                         DENSE_COUNT_MAX);
     ULP_TRY(status);
-    ULP_TRY(ulp_tensor_allocate(dense, &loader->model->budget, error));
+    ULP_TRY(ulp_tensor_allocate(dense, &loader->model->budget, loader->error));
     loader->dense_count += dense->count;
     memset(dense->data, 0, dense->count * dense->element_bytes);
-    return scatter(dense, values, indices, error);
+    return scatter(dense, values, indices, loader->error);
 }
 
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                       Ulp__SparseTensorProto *proto, struct ulp_error *error)
+                                       Ulp__SparseTensorProto *proto)
 {
     struct ulp_budget *budget = &loader->model->budget;
     struct ulp_tensor *dense = NULL;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor values = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor indices = {0};
-    ULP_TRY(add_tensor(loader, &dense, error));
+    ULP_TRY(add_tensor(loader, &dense));
     *out = dense;
     if (!proto->values || !proto->indices)
-        return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
-    ULP_TRY(decode(loader, &values, proto->values, false, budget, error));
-    ULP_TRY(decode(loader, &indices, proto->indices, false, budget, error));
-    return densify(loader, dense, &values, &indices, proto, error);
+        return ulp_fail(loader->error, ULP_ERROR_INPUT,
+                        "is sparse without values or without indices");
+    ULP_TRY(decode(loader, &values, proto->values, false, budget, loader->error));
+    ULP_TRY(decode(loader, &indices, proto->indices, false, budget, loader->error));
+    return densify(loader, dense, &values, &indices, proto);
 }
 
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,

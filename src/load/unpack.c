@@ -78,11 +78,11 @@ void ulp_unpack_free(struct ulp_unpacker *unpacker, void *message)
 }
 
 enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
-                              ProtobufCBinaryData bytes, const char *what, struct ulp_error *error)
+                              ProtobufCBinaryData bytes, const char *what)
 {
     if (bytes.len && memchr(bytes.data, 0, bytes.len))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
+        return ulp_fail(loader->error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
                         (const char *)bytes.data);
     *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return ulp_taken(*out, error);
+    return ulp_taken(*out, loader->error);
 }

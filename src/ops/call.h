@@ -52,6 +52,9 @@ enum ulp_status ulp_call_int_within(const struct ulp_call *call, const char *nam
 enum ulp_status ulp_call_axis(int64_t axis, int rank, int *out, struct ulp_error *error);
 /* The attribute `axis` (or input of that name) of input 0. */
 enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out);
+#define ULP_CALL_AXIS(name, call) \
+    int name;                     \
+    ULP_TRY(ulp_call_first_axis(call, &(name)))
 
 /* ---- memory ---- */
 

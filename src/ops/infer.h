@@ -11,6 +11,9 @@ ulp_infer_fn ulp_infer_broadcast;
 ulp_infer_fn ulp_infer_broadcast_bool; /* all inputs broadcast, BOOL */
 /* as input 0, with 1 in the place of every axis from the third on */
 ulp_infer_fn ulp_infer_global;
+/* normalisations along the axes from `axis` on: outputs 0 and 3 (a sum) are as input 0, the others
+ * have one element for each row */
+ulp_infer_fn ulp_infer_norm;
 
 /* Elements before, at and after `axis` of a tensor: it is outer x size x inner. */
 struct ulp_split {
@@ -36,3 +39,5 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
                                    enum ulp_type type);
 /* Operands broadcast to output 0, the inputs after the first along axis 1: channels' parameters. */
 ulp_rows_fn ulp_rows_channels;
+/* Rows of ulp_infer_norm. */
+ulp_rows_fn ulp_rows_norm;

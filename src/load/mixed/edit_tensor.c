@@ -273,7 +273,7 @@ static enum ulp_status move_tensor(struct editor *editor, Ulp__TensorProto *prot
     size_t count = proto->raw_data.len, offset;
     if (!proto->has_raw_data) {
         ULP_TRY(count_bytes(editor, proto, &count));
-        ULP_TRY(ulp_load_external(&editor->loader, &bytes, count, proto, editor->error));
+        ULP_TRY(ulp_load_external(&editor->loader, &bytes, count, proto));
     }
     ULP_TRY(put_data(editor, bytes, count, &offset));
     clear_data(proto);

@@ -11,10 +11,9 @@ static enum ulp_status rows_axis(struct ulp_call *call, const struct ulp_layout 
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
-    int axis;
     if (in->rank == 0)
         return ulp_layout_reduce(layout, 1, (int64_t[]){1}, (bool[]){true}, call->error);
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     reduced[axis] = true;
     return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
@@ -38,9 +37,8 @@ static enum ulp_status rows_biased(struct ulp_call *call, const struct ulp_layou
 {
     const struct ulp_tensor *in = call->in[0], *bias = call->in[1];
     const bool inner = ulp_call_int(call, "is_inner_broadcast");
-    int axis;
     size_t row = 1;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     for (int d = axis; d < in->rank; d++)
         row *= (size_t)in->dims[d];
     const size_t rows = row ? in->count / row : 0, given = row ? bias->count / row : 0;
@@ -189,18 +187,35 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_l
 
 /* ---- shapes ---- */
 
-/* mean and inv_std_dev have one element where the row runs. */
-static enum ulp_status infer_layer_norm(struct ulp_call *call)
+/* The last one without that attribute. */
+static enum ulp_status find_axis(const struct ulp_call *call, int *axis)
+{
+    const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
+    return ulp_call_axis(given->present ? given->i : -1, call->in[0]->rank, axis, call->error);
+}
+
+enum ulp_status ulp_infer_norm(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_TRY(find_axis(call, &axis));
     for (int d = 0; d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
-    for (size_t i = 0; i < 3; i++)
-        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 ? in->dims : dims));
+    for (size_t i = 0; i < call->output_count; i++)
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims));
     return ULP_OK;
+}
+
+enum ulp_status ulp_rows_norm(struct ulp_call *call, const struct ulp_layout *layout)
+{
+    const struct ulp_tensor *in = call->in[0];
+    bool reduced[ULP_RANK_MAX];
+    int axis;
+    ULP_TRY(find_axis(call, &axis));
+    for (int d = 0; d < in->rank; d++)
+        reduced[d] = d >= axis;
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
 }
 
 static enum ulp_status infer_batch_norm(struct ulp_call *call)
@@ -278,7 +293,7 @@ const struct ulp_operator ulp_ops_normalize[] = {
                                         "beta)"},
     {.name = "LayerNormalization", .since = 17, .inputs = "x scale bias?=-0",
      .outputs = "y mean? inv_std_dev?",
-     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .infer = infer_layer_norm,
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .infer = ulp_infer_norm,
      .rows = rows_from_axis,
      .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); "
                 "inv_std_dev = 1 / s; "

@@ -7,39 +7,6 @@
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
 
-/* ---- normalisations along the axes from `axis` on, the last one without that attribute ---- */
-
-static enum ulp_status find_axis(const struct ulp_call *call, int *axis)
-{
-    const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
-    return ulp_call_axis(given->present ? given->i : -1, call->in[0]->rank, axis, call->error);
-}
-
-/* Outputs 0 and 3 (a sum) are as input 0; the others have one element for each row. */
-static enum ulp_status infer_norm(struct ulp_call *call)
-{
-    const struct ulp_tensor *in = call->in[0];
-    int64_t dims[ULP_RANK_MAX];
-    int axis;
-    ULP_TRY(find_axis(call, &axis));
-    for (int d = 0; d < in->rank; d++)
-        dims[d] = d < axis ? in->dims[d] : 1;
-    for (size_t i = 0; i < call->output_count; i++)
-        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims));
-    return ULP_OK;
-}
-
-static enum ulp_status rows_norm(struct ulp_call *call, const struct ulp_layout *layout)
-{
-    const struct ulp_tensor *in = call->in[0];
-    bool reduced[ULP_RANK_MAX];
-    int axis;
-    ULP_TRY(find_axis(call, &axis));
-    for (int d = 0; d < in->rank; d++)
-        reduced[d] = d >= axis;
-    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, call->error);
-}
-
 /* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables'
  * rows ---- */
 
@@ -178,7 +145,7 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call)
 #define MS .domain = "com.microsoft", .since = 1
 #define UNARY .inputs = "x", .outputs = "y", .infer = ulp_infer_first
 #define ERF_GELU(x) "0.5 * " x " * (1 + erf(" x " / sqrt(2)))"
-#define NORM .infer = infer_norm, .rows = rows_norm
+#define NORM .infer = ulp_infer_norm, .rows = ulp_rows_norm
 #define LAYER_NORM(x)                                                                 \
     "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); " \
     "inv_std_dev = 1 / s; "

@@ -168,8 +168,7 @@ static enum ulp_status infer_concat(struct ulp_call *call)
 {
     const struct ulp_tensor *first = call->in[0];
     int64_t dims[ULP_RANK_MAX];
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     memcpy(dims, first->dims, sizeof dims);
     for (size_t i = 1; i < call->input_count; i++) {
         const struct ulp_tensor *in = call->in[i];
@@ -187,8 +186,7 @@ static enum ulp_status infer_concat(struct ulp_call *call)
 
 static enum ulp_status run_concat(struct ulp_call *call)
 {
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     const struct ulp_split whole = ulp_split_at(&call->out[0], axis);
     size_t step = whole.size * whole.inner, at = 0;
     for (size_t i = 0; i < call->input_count; i++) {
@@ -204,10 +202,9 @@ static enum ulp_status infer_split(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list sizes;
-    int axis;
     int64_t dims[ULP_RANK_MAX], used = 0, parts = (int64_t)call->output_count;
     const struct ulp_attribute_value *wanted = ulp_call_attribute(call, "num_outputs");
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(ulp_call_list(call, "split", &sizes));
     if (!sizes.known)
         return ULP_OK;
@@ -235,8 +232,7 @@ static enum ulp_status infer_split(struct ulp_call *call)
 static enum ulp_status run_split(struct ulp_call *call)
 {
     struct ulp_list sizes;
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(ulp_call_list(call, "split", &sizes));
     const struct ulp_split whole = ulp_split_at(call->in[0], axis);
     size_t even = (whole.size + call->output_count - 1) / call->output_count, at = 0;

@@ -11,8 +11,7 @@ static enum ulp_status infer_gather(struct ulp_call *call)
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t dims[ULP_RANK_MAX];
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     int rank = data->rank - 1 + indices->rank;
     ULP_TRY(ulp_check_rank((size_t)rank, call->error));
     memcpy(dims, data->dims, (size_t)axis * sizeof *dims);
@@ -26,8 +25,7 @@ static enum ulp_status run_gather(struct ulp_call *call)
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t *outer, *chosen, *inner;
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     const struct ulp_split split = ulp_split_at(data, axis);
     ULP_TRY(ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner)));
     ULP_TRY(ulp_move_table(call, &chosen, indices->count, 0, 0));
@@ -69,8 +67,7 @@ static enum ulp_status element_places(struct ulp_call *call, const struct ulp_te
                                       const struct ulp_tensor *indices, int64_t **places)
 {
     int64_t strides[ULP_RANK_MAX];
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(check_elements(data, indices, axis, call->error));
     ULP_TRY(ulp_call_take(call, indices->count, sizeof **places, places));
     ulp_strides(data, strides);
@@ -265,8 +262,7 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call)
                             *indices = ulp_call_in(call, 2);
     struct ulp_tensor *out = &call->out[0];
     const bool circular = ulp_call_is(call, "mode", "circular");
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(update->rank == cache->rank && axis > 0
                 ? check_elements(cache, update, axis, call->error)
                 : ULP_REFUSE(call, "axis %d or the update's rank does not fit", axis));

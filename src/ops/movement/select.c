@@ -39,8 +39,7 @@ static enum ulp_status infer_arg(struct ulp_call *call)
 static enum ulp_status run_arg(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     const struct ulp_split split = ulp_split_at(in, axis);
     if (split.size == 0 && call->out[0].count)
         return ULP_REFUSE(call, "axis %d is empty", axis);
@@ -59,8 +58,7 @@ static enum ulp_status run_hardmax(struct ulp_call *call)
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor zero, one;
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0));
     ULP_TRY(ulp_call_scalar(call, &one, in->type, 1));
     if (in->count == 0)
@@ -94,8 +92,7 @@ static enum ulp_status infer_top_k(struct ulp_call *call)
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX], k;
     bool known;
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(read_k(call, in->dims[axis], &k, &known));
     if (!known)
         return ULP_OK;
@@ -158,8 +155,7 @@ static enum ulp_status run_top_k(struct ulp_call *call)
     const struct ulp_attribute_value *largest = ulp_call_attribute(call, "largest");
     int64_t k;
     bool known;
-    int axis;
-    ULP_TRY(ulp_call_first_axis(call, &axis));
+    ULP_CALL_AXIS(axis, call);
     ULP_TRY(read_k(call, in->dims[axis], &k, &known));
     ULP_CALL_TAKE(size_t, order, call, (size_t)k);
     const struct ulp_split split = ulp_split_at(in, axis);
