@@ -254,11 +254,9 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit *audit = &auditor->audit;
     for (size_t i = 0; i < from->nonfinite_input_count; i++) {
         char *name = ulp_arena_copy(audit->memory, from->nonfinite_inputs[i].name);
-        ULP_TRY(ulp_taken(name && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
-                                                   audit->nonfinite_input_count,
-                                                   &auditor->given.capacity,
-                                                   sizeof *audit->nonfinite_inputs),
-                          error));
+        ULP_TRY(ulp_taken(name, error));
+        ULP_GROW(audit->nonfinite_inputs, audit->memory, audit->nonfinite_input_count,
+                 auditor->given.capacity, error);
         audit->nonfinite_inputs[audit->nonfinite_input_count++] =
             (struct ulp_audit_input){.name = name,
                                      .sample = auditor->sample,

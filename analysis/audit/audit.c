@@ -210,8 +210,8 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     ULP_ENTER_ENVIRONMENT;
     struct ulp_audit *audit = &auditor->audit;
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
-    if (!ulp_program_grow(audit->memory, &audit->sample_names, audit->sample_count,
-                          &auditor->sample_capacity, sizeof *audit->sample_names) ||
+    if (!ULP_ARENA_GROWS(audit->sample_names, audit->memory, audit->sample_count,
+                         auditor->sample_capacity) ||
         !(audit->sample_names[audit->sample_count] = ulp_arena_copy(audit->memory, name)))
         return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
@@ -245,9 +245,7 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
                 return ulp_out_of_memory(error);
         made.output_count = 0;
         ULP_TAKE(made.outputs, audit->memory, outputs + 1, error);
-        ULP_TRY(ulp_taken(ulp_program_grow(audit->memory, &audit->births, audit->birth_count,
-                                           &auditor->birth_capacity, sizeof *audit->births),
-                          error));
+        ULP_GROW(audit->births, audit->memory, audit->birth_count, auditor->birth_capacity, error);
         audit->births[audit->birth_count++] = made;
     }
     struct ulp_birth *to = &audit->births[b];

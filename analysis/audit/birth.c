@@ -211,8 +211,7 @@ static enum ulp_status add_birth(struct ulp_birth_watch *watch, const struct ulp
                               .elements = counts->elements};
     ULP_TRY(ulp_taken(birth.name && birth.op && birth.value && birth.is && !why.failed &&
                           (birth.why || !why.length) &&
-                          ulp_program_grow(memory, &watch->items, watch->count, &watch->capacity,
-                                           sizeof *watch->items),
+                          ULP_ARENA_GROWS(watch->items, memory, watch->count, watch->capacity),
                       error));
     watch->items[watch->count++] = birth;
     return ULP_OK;

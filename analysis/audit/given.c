@@ -17,10 +17,9 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
     if (!count)
         return ULP_OK;
     char *copy = ulp_arena_copy(audit->memory, name);
-    ULP_TRY(ulp_taken(copy && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
-                                               audit->nonfinite_input_count, &given->capacity,
-                                               sizeof *audit->nonfinite_inputs),
-                      error));
+    ULP_TRY(ulp_taken(copy, error));
+    ULP_GROW(audit->nonfinite_inputs, audit->memory, audit->nonfinite_input_count, given->capacity,
+             error);
     audit->nonfinite_inputs[audit->nonfinite_input_count++] =
         (struct ulp_audit_input){.name = copy, .sample = sample, .count = count};
     return ULP_OK;

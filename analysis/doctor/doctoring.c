@@ -33,9 +33,9 @@ struct ulp_doctor_cause *ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor
                                      .op = ulp_doctor_copy(x, node ? node->op : NULL),
                                      .index = node ? (ptrdiff_t)node->index : -1,
                                      .value = ulp_doctor_copy(x, value)};
-    x->failed |= text->failed || !cause.text ||
-                 !ulp_program_grow(doctor->memory, &doctor->causes, doctor->cause_count,
-                                   &x->cause_capacity, sizeof *doctor->causes);
+    x->failed |=
+        text->failed || !cause.text ||
+        !ULP_ARENA_GROWS(doctor->causes, doctor->memory, doctor->cause_count, x->cause_capacity);
     ulp_text_free(text);
     if (x->failed)
         return &x->unkept;

@@ -186,7 +186,7 @@ static void add_arc(struct carrying *c, int from, int to, double cost)
 {
     if (!(cost > 0))
         return;
-    if (!ulp_program_grow(c->memory, &c->arcs, c->arc_count, &c->arc_capacity, sizeof *c->arcs)) {
+    if (!ULP_ARENA_GROWS(c->arcs, c->memory, c->arc_count, c->arc_capacity)) {
         c->powers->failed = true;
         return;
     }

@@ -145,8 +145,8 @@ void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char
     va_start(list, format);
     const char *kept = ulp_lint_sentence(lint, format, list);
     va_end(list);
-    const bool room = ulp_program_grow(lint->arena, &lint->findings, lint->finding_count,
-                                       &lint->finding_capacity, sizeof *lint->findings);
+    const bool room =
+        ULP_ARENA_GROWS(lint->findings, lint->arena, lint->finding_count, lint->finding_capacity);
     const char *node = place.node ? ulp_lint_node_name(lint, place.graph, place.node->name) : NULL;
     const char *names[3] = {node, place.node ? place.node->op_type : NULL, value};
     bool copied = kept && room && (!place.node || node);

@@ -4,8 +4,7 @@
 
 void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
 {
-    if (!ulp_program_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
-                          sizeof *p->edits)) {
+    if (!ULP_ARENA_GROWS(p->edits, p->lint.arena, p->edit_count, p->edit_capacity)) {
         p->lint.failed = true;
         return;
     }
@@ -24,8 +23,7 @@ static struct ulp_lint_proposal *add_proposal(struct ulp_lint_proposals *p, cons
 {
     const char *kept = ulp_lint_sentence(&p->lint, format, list),
                *node = ulp_lint_node_name(&p->lint, place.graph, place.node->name);
-    if (!kept || !node ||
-        !ulp_program_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
+    if (!kept || !node || !ULP_ARENA_GROWS(p->items, p->lint.arena, p->count, p->capacity)) {
         p->lint.failed = true;
         return NULL;
     }

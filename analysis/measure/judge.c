@@ -137,7 +137,7 @@ bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
         if (*texts[t] && !(*texts[t] = ulp_arena_copy(arena, *texts[t])))
             return false;
-    if (!ulp_program_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
+    if (!ULP_ARENA_GROWS(list->items, arena, list->count, list->capacity))
         return false;
     list->items[list->count++] = unjudged;
     return true;

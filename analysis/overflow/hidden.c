@@ -39,10 +39,8 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
             *out = &node->hidden[h];
             return ULP_OK;
         }
-    ULP_TRY(ulp_taken(ulp_program_grow(memory, &node->hidden, node->hidden_count,
-                                       &meter->lanes[meter->lane].hidden_capacity[node->index],
-                                       sizeof *node->hidden),
-                      error));
+    ULP_GROW(node->hidden, memory, node->hidden_count,
+             meter->lanes[meter->lane].hidden_capacity[node->index], error);
     *out = &node->hidden[node->hidden_count];
     **out = (struct ulp_overflow_hidden){.words = ulp_arena_copy(memory, told->words),
                                          .sum = told->sum,

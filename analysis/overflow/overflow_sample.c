@@ -166,8 +166,8 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    if (!ulp_program_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
-                          &meter->sample_capacity, sizeof *forecast->sample_names) ||
+    if (!ULP_ARENA_GROWS(forecast->sample_names, forecast->memory, forecast->sample_count,
+                         meter->sample_capacity) ||
         !(forecast->sample_names[forecast->sample_count] = ulp_arena_copy(forecast->memory, name)))
         return ulp_out_of_memory(error);
     forecast->drawn |= inputs->drawn;

@@ -241,9 +241,7 @@ static enum ulp_status add_enclosed_node(void *context, const struct ulp_enclose
     struct ulp_proof *proof = prover->proof;
     if (!has_float_output(from))
         return ULP_OK;
-    ULP_TRY(ulp_taken(ulp_program_grow(proof->memory, &proof->nodes, proof->node_count,
-                                       &prover->node_capacity, sizeof *proof->nodes),
-                      error));
+    ULP_GROW(proof->nodes, proof->memory, proof->node_count, prover->node_capacity, error);
     struct ulp_proof_node *node = &proof->nodes[proof->node_count];
     ULP_TRY(make_node(prover, from, node, error));
     for (size_t o = 0; o < from->output_count && from->block == prover->program->main; o++)

@@ -16,7 +16,7 @@ static struct ulp_seen *add_seen(struct ulp_calibrating *c, const char *node, co
                                  const char *value, const struct ulp_scaling *scaling)
 {
     struct ulp_seen *seen = ulp_arena_take(c->memory, 1, sizeof *seen);
-    if (!seen || !ulp_program_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
+    if (!seen || !ULP_ARENA_GROWS(c->items, c->memory, c->count, c->capacity))
         return NULL;
     *seen = (struct ulp_seen){.node = ulp_arena_copy(c->memory, node),
                               .factor = name,
@@ -42,8 +42,7 @@ static struct ulp_seen *find_seen(struct ulp_calibrating *c, const char *node, c
         if (c->items[i]->value && strcmp(c->items[i]->value, value) == 0)
             seen = c->items[i];
     seen = seen ? seen : add_seen(c, node, name, value, scaling);
-    if (!seen || !ulp_program_grow(c->memory, &c->factors, c->factor_count, &c->factor_capacity,
-                                   sizeof *c->factors))
+    if (!seen || !ULP_ARENA_GROWS(c->factors, c->memory, c->factor_count, c->factor_capacity))
         return NULL;
     struct ulp_seen_factor *factor = &c->factors[c->factor_count];
     *factor = (struct ulp_seen_factor){ulp_arena_copy(c->memory, node), name, seen};

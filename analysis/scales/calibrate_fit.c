@@ -48,9 +48,7 @@ static enum ulp_status add_fit(struct ulp_calibrating *c, const char *node, cons
 {
     const struct ulp_factor *weight = side_of(problem, side);
     const size_t lines = lines_of(problem, side);
-    ULP_TRY(ulp_taken(ulp_program_grow(c->memory, &c->fits, c->fit_count, &c->fit_capacity,
-                                       sizeof *c->fits),
-                      error));
+    ULP_GROW(c->fits, c->memory, c->fit_count, c->fit_capacity, error);
     struct ulp_fit *fit = *out = &c->fits[c->fit_count];
     *fit = (struct ulp_fit){.node = ulp_arena_copy(c->memory, node),
                             .factor = name,
@@ -89,9 +87,7 @@ static enum ulp_status find_gram(struct ulp_calibrating *c, struct ulp_fit *fit,
             *out = fit->groups[g].gram;
             return ULP_OK;
         }
-    ULP_TRY(ulp_taken(ulp_program_grow(c->memory, &fit->groups, fit->group_count,
-                                       &fit->group_capacity, sizeof *fit->groups),
-                      error));
+    ULP_GROW(fit->groups, c->memory, fit->group_count, fit->group_capacity, error);
     struct ulp_fit_group *group = &fit->groups[fit->group_count];
     *group = (struct ulp_fit_group){.offset = offset};
     ULP_TAKE(group->gram, c->memory, ulp_gram_room(fit->k), error);

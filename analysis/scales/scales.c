@@ -49,10 +49,8 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
             *sums = &looking->sums[t];
             return &out->tensors[t];
         }
-    if (!ulp_program_grow(out->memory, &out->tensors, out->tensor_count, &looking->capacity,
-                          sizeof *out->tensors) ||
-        !ulp_program_grow(out->memory, &looking->sums, out->tensor_count, &looking->sum_capacity,
-                          sizeof *looking->sums))
+    if (!ULP_ARENA_GROWS(out->tensors, out->memory, out->tensor_count, looking->capacity) ||
+        !ULP_ARENA_GROWS(looking->sums, out->memory, out->tensor_count, looking->sum_capacity))
         return NULL;
     struct ulp_scaled_tensor *tensor = &out->tensors[out->tensor_count];
     *sums = &looking->sums[out->tensor_count];

@@ -94,11 +94,8 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
     if (*kept)
         return ULP_OK;
     *item = spreads->count;
-    ULP_TRY(ulp_taken(ulp_program_grow(spreads->memory, &spreads->items, spreads->count,
-                                       &spreading->item_capacity, sizeof *spreads->items) &&
-                          ulp_program_grow(spreading->arena, &spreading->widths, spreads->count,
-                                           &spreading->width_capacity, sizeof *spreading->widths),
-                      error));
+    ULP_GROW(spreads->items, spreads->memory, spreads->count, spreading->item_capacity, error);
+    ULP_GROW(spreading->widths, spreading->arena, spreads->count, spreading->width_capacity, error);
     spreading->widths[*item] = (struct widths){0};
     spreads->items[*item] =
         (struct ulp_spread){.index = event->index,

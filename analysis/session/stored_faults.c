@@ -63,10 +63,8 @@ enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp
             !look_for_fault(block, step, &fault))
             continue;
         fault.value = ulp_arena_copy(audit->memory, block->slots[step->outputs[0]].name);
-        ULP_TRY(ulp_taken(fault.value &&
-                              ulp_program_grow(audit->memory, &audit->stored_faults,
-                                               audit->stored_fault_count, &capacity, sizeof fault),
-                          error));
+        ULP_TRY(ulp_taken(fault.value, error));
+        ULP_GROW(audit->stored_faults, audit->memory, audit->stored_fault_count, capacity, error);
         audit->stored_faults[audit->stored_fault_count++] = fault;
     }
     return ULP_OK;

@@ -231,6 +231,23 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
     return taken ? memset(taken, 0, count * element_bytes) : NULL;
 }
 
+bool ulp_arena_grow(struct ulp_arena *arena, void *array, size_t count, size_t *capacity,
+                    size_t element_bytes)
+{
+    if (count < *capacity)
+        return true;
+    const size_t wanted = *capacity ? 2 * *capacity : 16;
+    void *grown = ulp_arena_take(arena, wanted, element_bytes), *old;
+    if (!grown)
+        return false;
+    memcpy(&old, array, sizeof old);
+    if (count)
+        memcpy(grown, old, count * element_bytes);
+    memcpy(array, &grown, sizeof grown);
+    *capacity = wanted;
+    return true;
+}
+
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length)
 {
     if (length == SIZE_MAX)

@@ -98,7 +98,15 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
 #define ULP_TAKE_ARRAY(type, name, arena, count, error)        \
     type *name = ulp_arena_take(arena, count, sizeof *(name)); \
     ULP_TRY(ulp_taken((name) != NULL, error))
-/* The same, not cleared: for what is written whole. */
+/* As ulp_grow in the arena, where what the array had before stays; false: no memory. */
+bool ulp_arena_grow(struct ulp_arena *arena, void *array, size_t count, size_t *capacity,
+                    size_t element_bytes);
+#define ULP_ARENA_GROWS(array, arena, count, capacity) \
+    ulp_arena_grow(arena, &(array), count, &(capacity), sizeof *(array))
+/* The same, or the function ends with ULP_ERROR_MEMORY. */
+#define ULP_GROW(array, arena, count, capacity, error) \
+    ULP_TRY(ulp_taken(ULP_ARENA_GROWS(array, arena, count, capacity), error))
+/* As ulp_arena_take, not cleared: for what is written whole. */
 void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes);
 /* A copy of length bytes of text with a final zero byte, or of a whole text; NULL on failure. */
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length);

@@ -33,8 +33,7 @@ struct search {
 
 static bool add_found(struct search *search, const struct ulp_idiom *idiom)
 {
-    if (!ulp_program_grow(search->arena, &search->found, search->count, &search->capacity,
-                          sizeof *search->found))
+    if (!ULP_ARENA_GROWS(search->found, search->arena, search->count, search->capacity))
         return false;
     search->found[search->count++] = *idiom;
     for (size_t s = 0; s < idiom->step_count; s++)

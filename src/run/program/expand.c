@@ -40,8 +40,7 @@ static const struct ulp_value_info undeclared = {.rank = -1};
 int ulp_block_add_slot(struct ulp_program *program, struct ulp_block *block, const char *name)
 {
     if (block->slot_count >= INT_MAX ||
-        !ulp_program_grow(program->arena, &block->slots, block->slot_count, &block->slot_capacity,
-                          sizeof *block->slots))
+        !ULP_ARENA_GROWS(block->slots, program->arena, block->slot_count, block->slot_capacity))
         return -1;
     block->slots[block->slot_count] = (struct ulp_program_slot){.name = name,
                                                                 .info = &undeclared,
@@ -200,10 +199,8 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
         block->slots[slot].constant = is_given(scope->program, value) ? NULL : value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
-            ULP_TRY(ulp_taken(ulp_program_grow(scope->program->arena, &block->captured,
-                                               block->captured_count, &block->captured_capacity,
-                                               sizeof(int)),
-                              error));
+            ULP_GROW(block->captured, scope->program->arena, block->captured_count,
+                     block->captured_capacity, error);
             block->captured[block->captured_count++] = slot;
         }
     }
@@ -351,9 +348,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     if (function)
         return expand_call(scope, source, node, function, error);
     struct ulp_block *block = scope->block;
-    ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &block->steps, block->step_count,
-                                       &block->step_capacity, sizeof *block->steps),
-                      error));
+    ULP_GROW(block->steps, program->arena, block->step_count, block->step_capacity, error);
     size_t input_capacity = node->input_count + count_captured(node);
     int *inputs =
         ulp_arena_take(program->arena, input_capacity + ULP_INPUTS_LOOKED_AT, sizeof *inputs);
@@ -399,11 +394,8 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
                                   const char *name, struct ulp_block **out, struct ulp_error *error)
 {
     struct ulp_program *program = outer->program;
-    struct ulp_block *block = ulp_arena_take(program->arena, 1, sizeof *block);
-    ULP_TRY(
-        ulp_taken(block && ulp_program_grow(program->arena, &program->blocks, program->block_count,
-                                            &program->block_capacity, sizeof *program->blocks),
-                  error));
+    ULP_TAKE_ARRAY(struct ulp_block, block, program->arena, 1, error);
+    ULP_GROW(program->blocks, program->arena, program->block_count, program->block_capacity, error);
     *block = (struct ulp_block){.name = name, .parent = outer->block};
     program->blocks[program->block_count++] = block;
     struct scope scope = *outer;

@@ -309,9 +309,7 @@ static enum ulp_status fold_steps(struct ulp_program *program, struct ulp_block 
             ULP_TRY(fold_steps(program, block, branch, list, error));
             continue;
         }
-        ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &list->steps, list->count,
-                                           &list->capacity, sizeof *list->steps),
-                          error));
+        ULP_GROW(list->steps, program->arena, list->count, list->capacity, error);
         list->steps[list->count] = step;
         ULP_TRY(fold_step(program, block, &list->steps[list->count++], error));
     }

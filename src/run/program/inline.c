@@ -112,9 +112,8 @@ static int *place_values(struct ulp_program *program, struct ulp_block *block,
 static enum ulp_status note_inlined(struct ulp_program *program, const struct ulp_step *step,
                                     const struct ulp_block *branch, struct ulp_error *error)
 {
-    ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &program->inlined, program->inlined_count,
-                                       &program->inlined_capacity, sizeof *program->inlined),
-                      error));
+    ULP_GROW(program->inlined, program->arena, program->inlined_count, program->inlined_capacity,
+             error);
     size_t a = 0;
     while (step->bound.blocks[a] != branch)
         a++;

@@ -28,8 +28,8 @@ enum ulp_status ulp_program_add_problem(struct ulp_program *program, const char 
         const char *copy = ulp_arena_copy(program->arena, text);
         at = (int)problems->count;
         ULP_TRY(ulp_taken(copy &&
-                              ulp_program_grow(program->arena, &problems->items, problems->count,
-                                               &problems->capacity, sizeof *problems->items) &&
+                              ULP_ARENA_GROWS(problems->items, program->arena, problems->count,
+                                              problems->capacity) &&
                               ulp_names_add(&problems->names, copy, at),
                           error));
         problems->items[problems->count++] = (struct ulp_problem){.text = copy};

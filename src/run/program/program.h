@@ -587,10 +587,6 @@ enum ulp_status ulp_programs_look(struct ulp_programs *programs,
                                   const struct ulp_observer *progress,
                                   struct ulp_tensor_set *outputs, struct ulp_error *error);
 
-/* grow.c: room for one more element in an arena array that doubles. */
-bool ulp_program_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
-                      size_t bytes);
-
 /* problems.c: a node's trouble; trouble ulp_bind found (its message without the node's name, so
  * that nodes of the same trouble are one problem); and the error that lists all of it. */
 enum ulp_status ulp_program_add_problem(struct ulp_program *program, const char *text,

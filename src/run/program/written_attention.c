@@ -11,9 +11,8 @@
 static enum ulp_status leave(struct ulp_program *program, const struct ulp_bound *bound,
                              struct ulp_error *error)
 {
-    ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &program->removed, program->removed_count,
-                                       &program->removed_capacity, sizeof *program->removed),
-                      error));
+    ULP_GROW(program->removed, program->arena, program->removed_count, program->removed_capacity,
+             error);
     program->removed[program->removed_count++] = *bound;
     return ULP_OK;
 }
