@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 """Networks and single operators in ONNX Runtime's CUDA provider.
 
-    lab/record_ort_cuda.py FOLDER [--data DATA] [--parts networks,operators,convolutions,again] [--provider cpu]
+    lab/record_ort_cuda.py FOLDER [--data DATA] [--parts networks,operators] [--provider cpu]
 
 Needs onnxruntime-gpu, onnx, and a GPU; --provider cpu tries the script without one. FOLDER gets
   networks.json.gz      by network of DATA/models and DATA/pretrained: errors of every float tensor against the CPU provider in FP32, for VARIANT = f32 (use_tf32=0), tf32 (the default), f16
                         (onnxruntime.transformers.float16): VARIANT.off without the optimiser, VARIANT.all the outputs by default, VARIANT.inner the tensors of the graph that the optimiser saved,
                         VARIANT.graph its nodes [operator, domain, name, inputs, outputs, attributes]; *.error where it was refused
-  again.json.gz         outputs and convolutions of the same networks in three more sessions each, and with cudnn_conv_algo_search=HEURISTIC
   operators.npz         as DATA/ort_cuda/operators.npz, `bf16.KEY|o0` (bits) and `tf32.KEY|o0`; operators.json: what was refused, and which
                         results of DATA/ort_cuda/operators.npz are the same bits here
-  convolutions.json     by shape: how far a Conv lies from use_tf32=0, in five sessions, and how far use_tf32=0 with operands rounded to TF32 does
 """
 import argparse
 import ast
@@ -31,7 +29,6 @@ from onnx import TensorProto, helper, numpy_helper
 OFF, ALL = ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 VARIANTS = {"f32": 0, "tf32": 1, "f16": 1}
 PROVIDER = ["CUDAExecutionProvider"]
-SEARCHES = ["EXHAUSTIVE"] * 3 + ["HEURISTIC", "DEFAULT"]
 RANDOM = np.random.default_rng(55)
 
 
@@ -132,7 +129,7 @@ class Entry(dict):
         return self.get(key)
 
 
-def record_network(entry, folder, model, given, again):
+def record_network(entry, folder, model, given):
     reference = run(open_session(with_all_tensors(model), OFF, provider="CPUExecutionProvider"), given)
     for variant, tf32 in VARIANTS.items():
         made = model
@@ -142,15 +139,6 @@ def record_network(entry, folder, model, given, again):
             except Exception as error:
                 entry["f16.error"] = repr(error)[:300]
                 continue
-        if again:
-            kept = set(entry["outputs"]) | {output for node in made.graph.node if node.op_type in ("Conv", "ConvTranspose") for output in node.output}
-
-            def once(search):
-                values = run(open_session(with_all_tensors(made), OFF, tf32, search), given)
-                return measure({key: value for key, value in values.items() if key in kept}, reference)
-            for turn, search in enumerate(SEARCHES if variant != "f32" else []):
-                entry.attempt(f"{variant}.{search}{turn}", lambda: once(search))
-            continue
         saved = str(folder / "saved.onnx")
         entry.attempt(f"{variant}.off", lambda: measure(run(open_session(with_all_tensors(made), OFF, tf32), given), reference))
         entry.attempt(f"{variant}.all", lambda: measure(run(open_session(made, ALL, tf32, saved=saved), given), reference))
@@ -161,20 +149,20 @@ def record_network(entry, folder, model, given, again):
             entry.attempt(f"{variant}.inner", lambda: measure(run(open_session(with_all_tensors(without_copies(optimised)), OFF, tf32), given), reference))
 
 
-def record_networks(data, folder, part, jobs, only):
+def record_networks(data, folder, jobs, only):
     """Each in a process of its own, since a runtime may crash."""
     if only:
         model, given = onnx.load(data / only / "model.onnx"), dict(np.load(data / only / "inputs.npz"))
         entry = Entry(folder / "entry.json")
         entry.attempt("outputs", lambda: [output.name for output in model.graph.output])
-        entry.attempt("done", lambda: record_network(entry, folder, model, given, part == "again"))
+        entry.attempt("done", lambda: record_network(entry, folder, model, given))
         return
     names = [f"{kind}/{found.name}" for kind in ("models", "pretrained") for found in sorted((data / kind).iterdir()) if (found / "inputs.npz").exists() and (found / "model.onnx").exists()]
     recorded = {}
 
     def start(name):
-        begun, own = time.time(), folder / part / name.replace("/", ".")
-        command = [sys.executable, __file__, str(own), "--data", str(data), "--parts", part, "--provider", "cpu" if PROVIDER[0].startswith("CPU") else "cuda", "--only", name]
+        begun, own = time.time(), folder / "networks" / name.replace("/", ".")
+        command = [sys.executable, __file__, str(own), "--data", str(data), "--parts", "networks", "--provider", "cpu" if PROVIDER[0].startswith("CPU") else "cuda", "--only", name]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=240)
             ended = f"exit {done.returncode}: {done.stderr[-300:]}"
@@ -186,7 +174,7 @@ def record_networks(data, folder, part, jobs, only):
         entry.pop("done", None)
         recorded[name.split("/")[1]] = entry
         print(f"{name}: {time.time() - begun:.1f} s {[key for key in entry if key.endswith('error')]}", flush=True)
-        with gzip.open(folder / f"{part}.json.gz", "wt") as file:
+        with gzip.open(folder / "networks.json.gz", "wt") as file:
             json.dump(dict(recorded), file)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         list(pool.map(start, names))
@@ -442,39 +430,13 @@ def to_tf32(values):
     return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def record_convolutions(folder):
-    """Every shape is a node of one graph, so that a session chooses for each."""
-    shapes = [(c, o, k, stride, size, group) for c in (1, 3, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256) for o in (16, 64) for k in (1, 3, 5) for stride in (1, 2) for size in (14, 56) for group in (1,)]
-    shapes += [(c, c, 3, stride, size, c) for c in (8, 32, 128) for stride in (1, 2) for size in (14, 56)] + [(64, 64, 3, 1, size, group) for size in (14, 56) for group in (2, 4, 8)]
-    nodes, weights, values, given = [], {}, [], {}
-    for i, (c, o, k, stride, size, group) in enumerate(shapes):
-        given[f"x{i}"] = RANDOM.standard_normal((1, c, size, size)).astype(np.float32)
-        weights[f"w{i}"] = RANDOM.standard_normal((o, c // group, k, k)).astype(np.float32)
-        values.append(helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, given[f"x{i}"].shape))
-        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"y{i}"], name=f"conv{i}", strides=[stride, stride], pads=[k // 2] * 4, group=group))
-
-    def evaluate(change, tf32, search="EXHAUSTIVE"):
-        graph = helper.make_graph(nodes, "shapes", values, [onnx.ValueInfoProto(name=f"y{i}") for i in range(len(shapes))], [numpy_helper.from_array(change(w), name) for name, w in weights.items()])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-        return run(open_session(model, OFF, tf32, search), {name: change(x) for name, x in given.items()})
-    base, rounded = evaluate(lambda x: x, 0), evaluate(to_tf32, 0)
-    sessions = {f"{search}{turn}": evaluate(lambda x: x, 1, search) for turn, search in enumerate(SEARCHES)}
-    rows = []
-    for i, shape in enumerate(shapes):
-        def part(values, against=base):
-            return float(np.sqrt(np.mean((values[f"y{i}"].astype(np.float64) - against[f"y{i}"])**2) / np.mean(base[f"y{i}"].astype(np.float64)**2)))
-        rows.append({"shape": shape, "rounded": part(rounded), **{name: part(values) for name, values in sessions.items()}, "from rounded": {name: part(values, rounded) for name, values in sessions.items()}})
-    (folder / "convolutions.json").write_text(json.dumps(rows))
-    print(f"convolutions: {len(rows)}", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path)
-    parser.add_argument("--parts", default="networks,operators,convolutions,again")
+    parser.add_argument("--parts", default="networks,operators")
     parser.add_argument("--provider", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--jobs", type=int, default=2, help="networks at a time (one at a time in `again`, where timing chooses)")
+    parser.add_argument("--jobs", type=int, default=2, help="networks at a time")
     parser.add_argument("--only")
     given = parser.parse_args()
     PROVIDER[0] = "CUDAExecutionProvider" if given.provider == "cuda" else "CPUExecutionProvider"
@@ -482,12 +444,10 @@ def main():
     for part in given.parts.split(","):
         begun = time.time()
         try:
-            if part in ("networks", "again"):
-                record_networks(given.data, given.folder, part, 1 if part == "again" else given.jobs, given.only)
+            if part == "networks":
+                record_networks(given.data, given.folder, given.jobs, given.only)
             elif part == "operators":
                 record_operators(given.data, given.folder)
-            elif part == "convolutions":
-                record_convolutions(given.folder)
         except Exception:
             traceback.print_exc()
         print(f"{part}: {time.time() - begun:.0f} s", flush=True)

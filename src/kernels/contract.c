@@ -32,16 +32,14 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error);
 
-/* The arithmetic of a product by a vector beside a matrix unit: stored values in scalar chains. */
-static struct ulp_arithmetic without_unit(const struct ulp_arithmetic *arithmetic)
+void ulp_leave_unit(struct ulp_arithmetic *arithmetic)
 {
-    struct ulp_arithmetic scalar = *arithmetic;
-    scalar.factor = arithmetic->storage;
-    memset(scalar.scaling, 0, sizeof scalar.scaling);
-    scalar.schedule.gpu[0] = scalar.schedule.unit_class[0] = 0;
-    scalar.schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
-    scalar.schedule.fused = arithmetic->order != ULP_ORDER_PAIRWISE;
-    return scalar;
+    arithmetic->factor = arithmetic->storage;
+    memset(arithmetic->scaling, 0, sizeof arithmetic->scaling);
+    arithmetic->schedule.gpu[0] = arithmetic->schedule.unit_class[0] = 0;
+    arithmetic->schedule.vectors_scalar = arithmetic->schedule.matmul_scalar = false;
+    arithmetic->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
+    arithmetic->schedule.fused = arithmetic->order != ULP_ORDER_PAIRWISE;
 }
 
 /* Factors with scales that are scaled back, those of the sides (bit 0: a, bit 1: b). */
@@ -83,7 +81,8 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
     /* sums of nothing have no scales, either */
     if (problem->k == 0 || (arithmetic->schedule.matmul_scalar && !problem->is_cudnn) ||
         (arithmetic->schedule.vectors_scalar && is_off_unit(arithmetic, problem))) {
-        const struct ulp_arithmetic scalar = without_unit(arithmetic);
+        struct ulp_arithmetic scalar = *arithmetic;
+        ulp_leave_unit(&scalar);
         struct ulp_chains chains = ulp_chains_make(&scalar, problem);
         return ulp_chains_run(&chains, &scalar, problem, ulp_cpu_features(), pool, error);
     }

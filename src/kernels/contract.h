@@ -72,6 +72,9 @@ static inline enum ulp_element ulp_accumulator_element(const struct ulp_arithmet
     return ulp_storage_element(&arithmetic->accumulator);
 }
 
+/* Scalar chains over stored values, beside a matrix unit. */
+void ulp_leave_unit(struct ulp_arithmetic *arithmetic);
+
 /* Compute the contraction. Factors are in arithmetic->storage; they are rounded to
  * arithmetic->factor by the schedule's operand rounding while packing. Results depend only on
  * (arithmetic, problem): not on threads or instruction set. Integer tensors: exact sums modulo

@@ -119,13 +119,8 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
         ulp_cublas_find(tf32, problem->batch_count, rows, problem->n, k, problem->turned);
     if (k == 0)
         return ULP_OK;
-    if (order.chain) {
-        arithmetic->factor = arithmetic->storage;
-        arithmetic->schedule.gpu[0] = arithmetic->schedule.unit_class[0] = 0;
-        arithmetic->schedule.vectors_scalar = arithmetic->schedule.matmul_scalar = false;
-        arithmetic->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
-        arithmetic->schedule.fused = true;
-    }
+    if (order.chain)
+        ulp_leave_unit(arithmetic);
     if (order.chunk) {
         int64_t *places;
         size_t even = 0;

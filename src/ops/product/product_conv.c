@@ -241,16 +241,6 @@ static bool cut_vector(struct ulp_arithmetic *own, const struct ulp_windows *w, 
     return true;
 }
 
-/* Scalar chains over the stored values. */
-static void leave_unit(struct ulp_arithmetic *own)
-{
-    own->factor = own->storage;
-    own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
-    own->schedule.vectors_scalar = own->schedule.matmul_scalar = false;
-    own->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
-    own->schedule.fused = true;
-}
-
 /* The same of a transposed one: 282 of 300 shapes in two dimensions and 469 of 500 in one follow,
  * where of none being TF32 262 and 440 would. */
 static bool is_narrow_transposed(const struct ulp_tensor *in, const struct ulp_tensor *weights)
@@ -314,7 +304,7 @@ const struct ulp_arithmetic *ulp_conv_searched(const struct ulp_call *call,
     if (call->arithmetic->conv != ULP_CONV_SEARCHED || !is_narrow(call))
         return call->arithmetic;
     *own = *call->arithmetic;
-    leave_unit(own);
+    ulp_leave_unit(own);
     return own;
 }
 
@@ -351,7 +341,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
             own->schedule.operand_rounding = ULP_ROUND_NEAREST_AWAY;
         return kernel.slices > 1 || kernel.ties_away;
     }
-    leave_unit(own);
+    ulp_leave_unit(own);
     if (own->conv == ULP_CONV_TORCH && depthwise &&
         (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
         *first = ulp_call_in(call, 2);
