@@ -10,6 +10,9 @@
 #define ULP_LINT_WEAK (ULP_TARGET_TRT8 | ULP_TARGET_TRT10)
 #define ULP_LINT_TRT (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_TRT_RTX)
 #define RULE_node(function) .node = function
+#define RULE_each(operators) .ops = operators, RULE_node
+#define RULE_entry(function) .entry = function
+#define RULE_request(function) .request = function
 #define RULE_once(function) .once = function
 #define RULE_harmless(function) .once = function, .harmless = true
 #define RULE_refuses(function) .once = function, .refuses = true
@@ -66,8 +69,13 @@ static void run_rules(struct ulp_lint *lint)
                                             .fix = row->rule.fix};
         if (row->once)
             row->once(lint);
+        if (row->entry)
+            ulp_lint_each_entry(lint, row->entry);
+        if (row->request)
+            ulp_lint_each_request(lint, row->request);
         for (size_t n = 0; n < lint->node_count && row->node; n++)
-            row->node(lint, lint->places[n]);
+            if (!row->ops || ulp_lint_is_any(lint->places[n], row->ops))
+                row->node(lint, lint->places[n]);
     }
 }
 

@@ -108,25 +108,40 @@ struct ulp_lint {
     bool failed; /* out of memory */
 };
 
-/* A rule: called for each node of each graph, or once. */
+/* A rule: one of these functions (rule.def). */
+typedef void ulp_lint_node(struct ulp_lint *lint, struct ulp_lint_place place);
+typedef void ulp_lint_entry(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                            const struct ulp_layer_option *option);
+typedef void ulp_lint_request(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                              const struct ulp_layer_option *option, struct ulp_lint_place place);
+typedef void ulp_lint_once(struct ulp_lint *lint);
 struct ulp_lint_row {
     struct ulp_lint_rule rule;
-    void (*node)(struct ulp_lint *lint, struct ulp_lint_place place);
-    void (*once)(struct ulp_lint *lint);
+    const char *ops; /* of the nodes; NULL: any */
+    ulp_lint_node *node;
+    ulp_lint_entry *entry;
+    ulp_lint_request *request;
+    ulp_lint_once *once;
     bool harmless; /* nothing becomes worse by it */
     bool refuses;  /* the target's parser refuses the graph */
 };
 extern const struct ulp_lint_row ulp_lint_rows[];
 extern const size_t ulp_lint_row_count;
 
-#define RULE_node(function) void function(struct ulp_lint *lint, struct ulp_lint_place place);
-#define RULE_once(function) void function(struct ulp_lint *lint);
+#define RULE_node(function) ulp_lint_node function;
+#define RULE_each(ops) RULE_node
+#define RULE_entry(function) ulp_lint_entry function;
+#define RULE_request(function) ulp_lint_request function;
+#define RULE_once(function) ulp_lint_once function;
 #define RULE_harmless RULE_once
 #define RULE_refuses RULE_once
 #define RULE(id, kind, function, ...) RULE_##kind(function)
 #include "analysis/lint/rule.def"
 #undef RULE
 #undef RULE_node
+#undef RULE_each
+#undef RULE_entry
+#undef RULE_request
 #undef RULE_once
 #undef RULE_harmless
 #undef RULE_refuses
@@ -136,6 +151,11 @@ const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list
 /* A finding of the rule that runs; place.node and value may be NULL. */
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
                   const char *format, ...) ULP_PRINTF(4, 5);
+
+/* rules_option.c: call it for every entry of both options that counts, the last of its name, and for
+ * every node that one applies to. */
+void ulp_lint_each_entry(struct ulp_lint *lint, ulp_lint_entry *visit);
+void ulp_lint_each_request(struct ulp_lint *lint, ulp_lint_request *visit);
 
 /* lint_json.c */
 extern const struct ulp_said ulp_lint_said;

@@ -26,14 +26,20 @@ static bool read_pair(struct ulp_lint_place place, struct pair *out)
            !ulp_lint_constant(out->before.graph, ulp_lint_input(out->before, 0));
 }
 
+static void add_pair(struct ulp_lint *lint, struct ulp_lint_place place, const struct pair *pair,
+                     const char *changed)
+{
+    ulp_lint_add(lint, place, NULL, "%s -> %s -> %s: %s by '%s' before",
+                 ulp_lint_type_text(pair->first), ulp_lint_type_text(pair->middle),
+                 ulp_lint_type_text(pair->last), changed, pair->before.node->name);
+}
+
 void ulp_lint_cast_twice(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     struct pair pair;
     if (read_pair(place, &pair) && !ulp_lint_type_holds(pair.middle, pair.first) &&
         !ulp_lint_type_holds(pair.last, pair.middle))
-        ulp_lint_add(lint, place, NULL, "%s -> %s -> %s: rounded by '%s' before",
-                     ulp_lint_type_text(pair.first), ulp_lint_type_text(pair.middle),
-                     ulp_lint_type_text(pair.last), pair.before.node->name);
+        add_pair(lint, place, &pair, "rounded");
 }
 
 void ulp_lint_cast_thrash(struct ulp_lint *lint, struct ulp_lint_place place)
@@ -41,9 +47,7 @@ void ulp_lint_cast_thrash(struct ulp_lint *lint, struct ulp_lint_place place)
     struct pair pair;
     if (read_pair(place, &pair) && !ulp_lint_type_holds(pair.middle, pair.first) &&
         ulp_lint_type_holds(pair.last, pair.middle) && pair.last != pair.middle)
-        ulp_lint_add(lint, place, NULL, "%s -> %s -> %s: rounded by '%s' before",
-                     ulp_lint_type_text(pair.first), ulp_lint_type_text(pair.middle),
-                     ulp_lint_type_text(pair.last), pair.before.node->name);
+        add_pair(lint, place, &pair, "rounded");
 }
 
 void ulp_lint_cast_back(struct ulp_lint *lint, struct ulp_lint_place place)
@@ -51,9 +55,7 @@ void ulp_lint_cast_back(struct ulp_lint *lint, struct ulp_lint_place place)
     struct pair pair;
     if (read_pair(place, &pair) && pair.first == pair.last && pair.first != pair.middle &&
         ulp_lint_type_holds(pair.middle, pair.first))
-        ulp_lint_add(lint, place, NULL, "%s -> %s -> %s: widened by '%s' before",
-                     ulp_lint_type_text(pair.first), ulp_lint_type_text(pair.middle),
-                     ulp_lint_type_text(pair.last), pair.before.node->name);
+        add_pair(lint, place, &pair, "widened");
 }
 
 void ulp_lint_cast_constant(struct ulp_lint *lint, struct ulp_lint_place place)
@@ -201,7 +203,7 @@ void ulp_lint_cast_integer(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     int budget = SEARCH_MAX, length_budget = SEARCH_MAX;
     const int in = ulp_lint_input(place, 0);
-    if (!ulp_lint_is(place, "Cast") || !ulp_type_is_float(ulp_lint_type(place.graph, in)) ||
+    if (!ulp_type_is_float(ulp_lint_type(place.graph, in)) ||
         !is_integer(ulp_lint_type(place.graph, ulp_lint_output(place, 0))) ||
         is_length(place.graph, in, &length_budget))
         return;
@@ -216,8 +218,7 @@ void ulp_lint_length_half(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     int budget = SEARCH_MAX;
     const enum ulp_type to = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
-    if (ulp_lint_is(place, "Cast") && ulp_lint_is_half(to) &&
-        is_integer(ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
+    if (ulp_lint_is_half(to) && is_integer(ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
         is_length(place.graph, ulp_lint_input(place, 0), &budget))
         ulp_lint_add(lint, place, NULL, "a length is cast to %s, exact up to %d",
                      ulp_lint_type_text(to), to == ULP_TYPE_FLOAT16 ? 2048 : 256);
@@ -227,8 +228,7 @@ void ulp_lint_length_half(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_length_float(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     int budget = SEARCH_MAX;
-    if (ulp_lint_is(place, "Cast") &&
-        ulp_lint_type(place.graph, ulp_lint_input(place, 0)) == ULP_TYPE_FLOAT &&
+    if (ulp_lint_type(place.graph, ulp_lint_input(place, 0)) == ULP_TYPE_FLOAT &&
         is_integer(ulp_lint_type(place.graph, ulp_lint_output(place, 0))) &&
         is_length(place.graph, ulp_lint_input(place, 0), &budget))
         ulp_lint_add(lint, place, NULL, "ends a computation of a length in FP32");

@@ -105,8 +105,6 @@ void ulp_lint_codes_misread(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_cache_scale(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     enum { K_SCALE = 12, PAST_KEY = 3 };
-    if (!ulp_lint_is(place, "GroupQueryAttention"))
-        return;
     for (size_t i = 0; i < 2; i++) {
         const int input = ulp_lint_input(place, K_SCALE + i),
                   past = ulp_lint_input(place, PAST_KEY + i);

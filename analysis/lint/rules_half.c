@@ -105,8 +105,7 @@ void ulp_lint_eps_scaled(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_pow(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     double exponent;
-    if (ulp_lint_is(place, "Pow") &&
-        ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &exponent) &&
+    if (ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &exponent) &&
         exponent == rint(exponent) && fabs(exponent) <= 8 && exponent != 1 &&
         ulp_lint_in_half(lint, ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
         !ulp_lint_in_idiom(lint, place))
@@ -129,8 +128,7 @@ static bool reads_half(struct ulp_lint_place place)
 
 void ulp_lint_square(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (ulp_lint_is_any(place, "ReduceSum ReduceMean GlobalAveragePool") && reads_half(place) &&
-        is_square(ulp_lint_source(place, 0)))
+    if (reads_half(place) && is_square(ulp_lint_source(place, 0)))
         ulp_lint_add(lint, place, NULL, "adds up the squares of '%s'",
                      ulp_lint_source(place, 0).node->name);
 }
@@ -167,8 +165,7 @@ void ulp_lint_late_scale(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_log_softmax(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
-    if (ulp_lint_is(place, "Log") && ulp_lint_is(ulp_lint_source(place, 0), "Softmax") &&
-        ulp_lint_in_half(lint, type))
+    if (ulp_lint_is(ulp_lint_source(place, 0), "Softmax") && ulp_lint_in_half(lint, type))
         ulp_lint_add(lint, place, NULL, "the logarithm of '%s'",
                      ulp_lint_source(place, 0).node->name);
 }
@@ -180,8 +177,6 @@ static bool is_mean(struct ulp_lint_place place)
 
 void ulp_lint_variance(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (!ulp_lint_is(place, "Sub"))
-        return;
     const struct ulp_lint_place of_squares = ulp_lint_source(place, 0),
                                 of_mean = ulp_lint_source(place, 1);
     if (!is_mean(of_squares) || !of_mean.node || !is_square(of_mean))
@@ -196,24 +191,21 @@ void ulp_lint_variance(struct ulp_lint *lint, struct ulp_lint_place place)
 
 void ulp_lint_plain(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (ulp_lint_is_any(place, "Softplus Mish ReduceLogSumExp"))
-        ulp_lint_add(lint, place, NULL, "%s is 0 where something inside it passes FP16's range",
-                     place.node->op_type);
+    ulp_lint_add(lint, place, NULL, "%s is 0 where something inside it passes FP16's range",
+                 place.node->op_type);
 }
 
 void ulp_lint_reduce(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char sums[] = "ReduceSum ReduceSumSquare ReduceL2 ReduceL1 ReduceProd CumSum";
     /* at most 1 each, and most of them far less: their sums are small */
-    if (ulp_lint_is_any(place, sums) && reads_half(place) &&
-        !is_square(ulp_lint_source(place, 0)) &&
+    if (reads_half(place) && !is_square(ulp_lint_source(place, 0)) &&
         !ulp_lint_is_any(ulp_lint_source(place, 0), "Softmax Sigmoid HardSigmoid Exp"))
         ulp_lint_add(lint, place, NULL, "%s in FP16", place.node->op_type);
 }
 
 void ulp_lint_exp(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (!ulp_lint_is(place, "Exp") || !reads_half(place))
+    if (!reads_half(place))
         return;
     const struct ulp_lint_place source = ulp_lint_source(place, 0);
     const bool shifted =
@@ -245,7 +237,7 @@ static bool is_scaled(struct ulp_lint_place place)
 
 void ulp_lint_softmax(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (!ulp_lint_is(place, "Softmax") || !reads_half(place))
+    if (!reads_half(place))
         return;
     struct ulp_lint_place source = behind_moves(place, 0);
     if (ulp_lint_is(source, "Add")) /* a mask */

@@ -18,10 +18,7 @@ static bool counts(const struct ulp_layer_options *options, size_t i)
     return ulp_names_find(&options->exact, options->items[i].name) == (int)i;
 }
 
-/* Call visit for every entry that counts, of both options. */
-static void each_entry(struct ulp_lint *lint,
-                       void (*visit)(struct ulp_lint *, enum ulp_layer_option_kind,
-                                     const struct ulp_layer_option *))
+void ulp_lint_each_entry(struct ulp_lint *lint, ulp_lint_entry *visit)
 {
     for (int kind = ULP_LAYER_PRECISIONS; kind <= ULP_LAYER_OUTPUT_TYPES; kind++) {
         const struct ulp_layer_options *options =
@@ -32,10 +29,7 @@ static void each_entry(struct ulp_lint *lint,
     }
 }
 
-/* And for every node that an entry applies to. */
-static void each_request(struct ulp_lint *lint,
-                         void (*visit)(struct ulp_lint *, enum ulp_layer_option_kind,
-                                       const struct ulp_layer_option *, struct ulp_lint_place))
+void ulp_lint_each_request(struct ulp_lint *lint, ulp_lint_request *visit)
 {
     for (int kind = ULP_LAYER_PRECISIONS; kind <= ULP_LAYER_OUTPUT_TYPES; kind++) {
         const struct ulp_layer_options *options =
@@ -119,8 +113,8 @@ static const char *place_name(const void *context, size_t i)
 /* Looking for near names takes time proportional to the model. */
 enum { SUGGESTED_MAX = 8 };
 
-static void check_name(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                       const struct ulp_layer_option *option)
+void ulp_lint_option_unknown(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                             const struct ulp_layer_option *option)
 {
     const struct ulp_lint_graph *graph;
     if (is_layer(lint, option) || is_fused(option->name))
@@ -143,23 +137,13 @@ static void check_name(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
                  hint.data && !hint.failed ? hint.data : "");
 }
 
-void ulp_lint_option_unknown(struct ulp_lint *lint)
-{
-    each_entry(lint, check_name);
-}
-
-static void check_fused(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                        const struct ulp_layer_option *option)
+void ulp_lint_option_fused(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                           const struct ulp_layer_option *option)
 {
     if (is_fused(option->name) && !is_layer(lint, option))
         ulp_lint_add(lint, nowhere, option->name,
                      "%s: '%s' is the name of a fused kernel, which the network does not have",
                      ulp_layer_option_flag(kind), option->name);
-}
-
-void ulp_lint_option_fused(struct ulp_lint *lint)
-{
-    each_entry(lint, check_fused);
 }
 
 static bool same_types(const struct ulp_layer_option *a, const struct ulp_layer_option *b)
@@ -216,8 +200,8 @@ void ulp_lint_option_overlap(struct ulp_lint *lint)
     }
 }
 
-static void check_star(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                       const struct ulp_layer_option *option)
+void ulp_lint_option_star(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                          const struct ulp_layer_option *option)
 {
     const char *star = strchr(option->name, '*');
     if (star && strchr(star + 1, '*'))
@@ -226,36 +210,24 @@ static void check_star(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
                      ulp_layer_option_flag(kind), option->name);
 }
 
-void ulp_lint_option_star(struct ulp_lint *lint)
+void ulp_lint_option_pattern(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                             const struct ulp_layer_option *option)
 {
-    each_entry(lint, check_star);
-}
-
-static void check_pattern(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                          const struct ulp_layer_option *option)
-{
-    if (option->pattern && strcmp(option->name, "*") != 0)
+    /* for those who say that it is TensorRT 8 */
+    if (lint->targets == ULP_TARGET_TRT8 && option->pattern && strcmp(option->name, "*") != 0)
         ulp_lint_add(lint, nowhere, option->name,
                      "%s: '%s' is a pattern, which TensorRT before 8.5 takes for a name",
                      ulp_layer_option_flag(kind), option->name);
 }
 
-/* For those who say that it is TensorRT 8. */
-void ulp_lint_option_pattern(struct ulp_lint *lint)
+void ulp_lint_option_cast(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                          const struct ulp_layer_option *option, struct ulp_lint_place place)
 {
-    if (lint->targets == ULP_TARGET_TRT8)
-        each_entry(lint, check_pattern);
-}
-
-static void check_cast(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                       const struct ulp_layer_option *option, struct ulp_lint_place place)
-{
-    if (!ulp_lint_is(place, "Cast"))
-        return;
     const enum ulp_type in = ulp_lint_type(place.graph, ulp_lint_input(place, 0)),
                         out = ulp_lint_type(place.graph, ulp_lint_output(place, 0)),
                         asked = option->types[0];
-    if (asked == out || (kind == ULP_LAYER_PRECISIONS && asked == in) || in == ULP_TYPE_UNDEFINED ||
+    if (!ulp_lint_is(place, "Cast") || asked == out ||
+        (kind == ULP_LAYER_PRECISIONS && asked == in) || in == ULP_TYPE_UNDEFINED ||
         out == ULP_TYPE_UNDEFINED)
         return;
     ulp_lint_add(lint, place, option->name, "%s '%s:%s' conflicts with the Cast from %s to %s",
@@ -263,13 +235,8 @@ static void check_cast(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
                  ulp_lint_type_text(in), ulp_lint_type_text(out));
 }
 
-void ulp_lint_option_cast(struct ulp_lint *lint)
-{
-    each_request(lint, check_cast);
-}
-
-static void check_integer(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                          const struct ulp_layer_option *option, struct ulp_lint_place place)
+void ulp_lint_option_integer(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                             const struct ulp_layer_option *option, struct ulp_lint_place place)
 {
     if (option->pattern || ulp_lint_is(place, "Cast") || !ulp_type_is_float(option->types[0]))
         return;
@@ -282,11 +249,6 @@ static void check_integer(struct ulp_lint *lint, enum ulp_layer_option_kind kind
                  ulp_layer_option_flag(kind), option->name,
                  ulp_lint_type_text(ulp_lint_type(place.graph, ulp_lint_output(place, 0))),
                  ulp_layer_type_name(option->types[0]));
-}
-
-void ulp_lint_option_integer(struct ulp_lint *lint)
-{
-    each_request(lint, check_integer);
 }
 
 void ulp_lint_option_output_pattern(struct ulp_lint *lint)
@@ -306,18 +268,13 @@ void ulp_lint_option_output_pattern(struct ulp_lint *lint)
     }
 }
 
-static void check_count(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
-                        const struct ulp_layer_option *option, struct ulp_lint_place place)
+void ulp_lint_option_count(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
+                           const struct ulp_layer_option *option, struct ulp_lint_place place)
 {
     if (kind == ULP_LAYER_OUTPUT_TYPES && !option->pattern && option->type_count > 1 &&
         option->type_count != place.node->output_count)
         ulp_lint_add(lint, place, option->name, "'%s' has %zu outputs and is given %zu types",
                      option->name, place.node->output_count, option->type_count);
-}
-
-void ulp_lint_option_count(struct ulp_lint *lint)
-{
-    each_request(lint, check_count);
 }
 
 static void check_half(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
@@ -341,5 +298,5 @@ void ulp_lint_option_half(struct ulp_lint *lint)
         ulp_lint_add(lint, nowhere, "--layerOutputTypes",
                      "--layerOutputTypes is given without --layerPrecisions");
     else
-        each_request(lint, check_half);
+        ulp_lint_each_request(lint, check_half);
 }

@@ -47,8 +47,7 @@ void ulp_lint_qdq_asymmetric(struct ulp_lint *lint)
 void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     double bottom, top;
-    const struct ulp_tensor *zero =
-        ulp_lint_is(place, "QuantizeLinear") ? find_zero_point(place) : NULL;
+    const struct ulp_tensor *zero = find_zero_point(place);
     struct ulp_lint_place source = ulp_lint_source(place, 0);
     for (int depth = 0; depth < 8 && ulp_lint_is(source, "Cast"); depth++)
         source = ulp_lint_source(source, 0);
@@ -122,8 +121,6 @@ void ulp_lint_qdq_branch(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const bool add = ulp_lint_is(place, "Add");
     struct ulp_lint_place quantized = {0}, other = {0};
-    if (!add && !ulp_lint_is(place, "Concat"))
-        return;
     for (size_t i = 0; i < place.node->input_count; i++) {
         const int input = place.node->inputs[i];
         const struct ulp_lint_place source = ulp_lint_source(place, i);
@@ -148,8 +145,7 @@ void ulp_lint_qdq_unfused(struct ulp_lint *lint, struct ulp_lint_place place)
         "Resize Upsample Relu LeakyRelu Clip Sigmoid HardSigmoid HardSwish Tanh Softmax "
         "QuantizeLinear ReduceMean Where Div Sum PRelu";
     const int out = ulp_lint_output(place, 0);
-    if (!ulp_lint_is(place, "DequantizeLinear") || find_quantized_constant(place) ||
-        place.graph->is_output[out >= 0 ? out : 0] ||
+    if (find_quantized_constant(place) || place.graph->is_output[out >= 0 ? out : 0] ||
         !ulp_lint_is(ulp_lint_source(place, 0), "QuantizeLinear"))
         return;
     const size_t count = ulp_lint_reader_count(place.graph, out);
@@ -176,8 +172,7 @@ static bool same_numbers(const struct ulp_tensor *a, const struct ulp_tensor *b)
 void ulp_lint_qdq_twice(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const struct ulp_lint_place before = ulp_lint_source(place, 0);
-    if (!ulp_lint_is(place, "QuantizeLinear") || !ulp_lint_is(before, "DequantizeLinear") ||
-        !find_quantized_constant(before))
+    if (!ulp_lint_is(before, "DequantizeLinear") || !find_quantized_constant(before))
         return;
     for (size_t i = 1; i < 3; i++)
         if (!same_numbers(ulp_lint_constant(place.graph, ulp_lint_input(place, i)),
@@ -238,8 +233,8 @@ void ulp_lint_qdq_passed(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const struct ulp_tensor *zero = find_zero_point(place);
     const int out = ulp_lint_output(place, 0);
-    if (!ulp_lint_is(place, "DequantizeLinear") || ulp_lint_opset(place) < 21 || !zero ||
-        zero->type != ULP_TYPE_INT8 || !ulp_lint_is(ulp_lint_source(place, 0), "QuantizeLinear"))
+    if (ulp_lint_opset(place) < 21 || !zero || zero->type != ULP_TYPE_INT8 ||
+        !ulp_lint_is(ulp_lint_source(place, 0), "QuantizeLinear"))
         return;
     for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
         const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
@@ -289,8 +284,6 @@ static bool is_quantised_again(struct ulp_lint_place place)
 
 void ulp_lint_qdq_rows(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (!ulp_lint_is(place, "MatMul"))
-        return;
     const struct ulp_lint_place x = ulp_lint_source(place, 0), w = ulp_lint_source(place, 1);
     if (!is_dequantised_byte(x) || !is_dequantised_byte(w) || is_quantised_again(place))
         return;

@@ -11,9 +11,7 @@
 
 void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    const struct ulp_tensor *shape = ulp_lint_is(place, "Reshape")
-                                         ? ulp_lint_constant(place.graph, ulp_lint_input(place, 1))
-                                         : NULL;
+    const struct ulp_tensor *shape = ulp_lint_constant(place.graph, ulp_lint_input(place, 1));
     if (!shape || !ulp_lint_int(place, "allowzero", 0))
         return;
     for (size_t i = 0; i < shape->count; i++)
@@ -187,7 +185,7 @@ void ulp_lint_hardswish_qnn(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_conv_webgpu(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const struct ulp_tensor *weights =
-        ulp_lint_is(place, "Conv") && lint->targets == ULP_TARGET_ORT_WEBGPU
+        lint->targets == ULP_TARGET_ORT_WEBGPU
             ? ulp_lint_constant(place.graph, ulp_lint_input(place, 1))
             : NULL;
     if (!weights || weights->rank < 3 || weights->rank > 4 || ulp_lint_int(place, "group", 1) != 1)
