@@ -114,7 +114,9 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
 
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
 {
-    return (struct ulp_observer){.context = attributor, .node_done = ulp_attribution_collect};
+    return (struct ulp_observer){.context = attributor,
+                                 .node_done = ulp_attribution_collect,
+                                 .modes_unused = true};
 }
 
 void ulp_attributor_beside(struct ulp_attributor *attributor, const struct ulp_tensor_set *values)

@@ -7,7 +7,6 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
 #include "base/memory/alloc.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/pass/stages.h"
 #include "run/pass/weigh.h"
@@ -376,7 +375,6 @@ static bool fill_from_event(const struct visit *visit, const void *context)
 static enum ulp_status visit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct second *second = context;
     struct visit visit = {.attributor = second->attributor,
                           .lane = second->lane,
@@ -421,8 +419,8 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
         status =
             ulp_alone_create(attributor->program, l + 1, false, attributor->inputs, &alone, error);
         second.program = alone.program;
-        ULP_THEN(status, ulp_program_run(alone.program, attributor->inputs, &options, &observer, 1,
-                                         NULL, NULL, error));
+        ULP_THEN(status, ulp_program_look(alone.program, attributor->inputs, &options, &observer,
+                                          NULL, NULL, error));
         ulp_alone_free(&alone);
     }
     for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)

@@ -5,7 +5,6 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
-#include "base/machine/environment.h"
 #include "base/memory/budget.h"
 #include "base/error.h"
 #include "run/lane.h"
@@ -461,7 +460,6 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
 enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *event,
                                         struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_attributor *attributor = context;
     enum ulp_status status = ULP_OK;
     for (size_t l = 1; l < event->lane_count && status == ULP_OK; l++) {

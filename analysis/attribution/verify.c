@@ -4,7 +4,6 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/random.h"
 #include "run/lane.h"
 #include "run/pass/replay.h"
@@ -25,7 +24,6 @@ struct trial {
 static enum ulp_status take_value(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct trial *trial = context;
     const struct ulp_program *program = trial->attributor->program;
     const struct ulp_program_node *node = &program->nodes[event->index];
@@ -60,8 +58,8 @@ static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(trial->attributor->pool)};
     const struct ulp_observer observer = {.context = trial, .node_done = take_value};
-    return ulp_program_run(trial->alone.program, trial->attributor->inputs, &options, &observer, 1,
-                           NULL, NULL, error);
+    return ulp_program_look(trial->alone.program, trial->attributor->inputs, &options, &observer,
+                            NULL, NULL, error);
 }
 
 /* <weights, values>, all of what is explained. */

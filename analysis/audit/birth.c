@@ -7,7 +7,6 @@
 
 #include "analysis/audit/certify.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "tensor/tensor.h"
 
 /* As many as a taint has bits; what is born behind so many others is named by none. */
@@ -302,7 +301,6 @@ struct trying {
 static enum ulp_status keep_born(void *context, const struct ulp_event *event,
                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct trying *trying = context;
     for (size_t b = 0; b < trying->watch->count; b++)
         for (size_t o = 0; trying->watch->items[b].node == event->index && o < event->output_count;
@@ -325,7 +323,7 @@ static enum ulp_status open_trying(struct trying *trying, const struct ulp_tenso
     ULP_TRY(ulp_arithmetic_find("fp64", &fp64, error));
     ULP_TRY(ulp_program_create(trying->watch->program->model, &fp64, 1, &planning, &trying->program,
                                error));
-    return ulp_program_run(trying->program, inputs, &run, &observer, 1, &trying->base, NULL, error);
+    return ulp_program_look(trying->program, inputs, &run, &observer, NULL, &trying->base, error);
 }
 
 static void close_trying(struct trying *trying)
@@ -460,7 +458,6 @@ enum ulp_status ulp_birth_settle(struct ulp_birth_watch *watch, const struct ulp
 static enum ulp_status look_at_event(void *context, const struct ulp_event *event,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_birth_watch *watch = context;
     size_t nonfinite = 0;
     for (size_t o = 0; o < event->output_count; o++)
@@ -482,7 +479,7 @@ static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp
     ULP_TRY(ulp_program_create(model, arithmetic, 1, &planning, &program, error));
     watch->program = watch->lost.program = program;
     watch->taints.budget = watch->lost.values.budget = ulp_model_budget(model);
-    ULP_TRY(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, error));
+    ULP_TRY(ulp_program_look(program, inputs, &run, &observer, NULL, NULL, error));
     return ulp_birth_settle(watch, inputs, thread_count, error);
 }
 

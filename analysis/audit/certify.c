@@ -54,7 +54,6 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
 static enum ulp_status compare_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct comparison *comparison = context;
     struct ulp_certificate *certificate = comparison->certificate;
     const struct ulp_format *format = &event->arithmetics[1].storage;

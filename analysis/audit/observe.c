@@ -15,7 +15,6 @@
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "ops/operator.h"
 #include "run/lane.h"
 #include "number/function/math.h"
@@ -431,7 +430,6 @@ static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp
 static enum ulp_status audit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
     struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
     const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
@@ -457,7 +455,7 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
 
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)
 {
-    return (struct ulp_observer){.context = auditor, .node_done = audit_node};
+    return (struct ulp_observer){.context = auditor, .node_done = audit_node, .modes_unused = true};
 }
 
 bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor)
@@ -483,7 +481,6 @@ static enum ulp_status follow_output(struct ulp_auditor *auditor, const struct u
 static enum ulp_status follow_node(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         for (size_t o = 0; o < event->output_count; o++)

@@ -143,7 +143,6 @@ static enum ulp_status measure_logs(struct ulp_betweening *b, struct compared *c
 static enum ulp_status see_own(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_betweening *b = context;
     ULP_TRY(ulp_between_see_caches(b, event, error));
     for (size_t o = 0; o < event->output_count && !b->own[event->index]; o++) {
@@ -185,7 +184,9 @@ static enum ulp_status run_sample(struct ulp_betweening *b, const struct ulp_sam
         ulp_attributor_create(c->program, out->output, run.thread_count, &c->attributor, error));
     ULP_TRY(ulp_attributor_sample(c->attributor, sample->inputs, error));
     const struct ulp_observer observers[] = {ulp_attributor_observer(c->attributor),
-                                             {.context = b, .node_done = see_own},
+                                             {.context = b,
+                                              .node_done = see_own,
+                                              .modes_unused = true},
                                              progress ? *progress : (struct ulp_observer){0}};
     return ulp_program_run(c->program, sample->inputs, &run, observers, progress ? 3 : 2,
                            c->outputs, NULL, error);

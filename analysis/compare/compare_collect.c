@@ -10,7 +10,6 @@
 #include "analysis/measure/metrics.h"
 #include "analysis/measure/objects.h"
 #include "analysis/schedule/schedule.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/lane.h"
@@ -461,7 +460,6 @@ static enum ulp_status measure_output(const struct collecting *collecting,
 static enum ulp_status collect_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct collecting *collecting = context;
     for (size_t a = 0; a < collecting->comparing->out->arithmetic_count; a++)
         ULP_TRY(ulp_decisions_follow(collecting->comparing, a, event, collecting->lanes[a],

@@ -11,7 +11,6 @@
 #include "analysis/measure/objects.h"
 #include "analysis/measure/row_match.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "graph/scoped.h"
 #include "run/program/program.h"
 #include "tensor/tensor.h"
@@ -239,7 +238,6 @@ static enum ulp_status suppress_later(const struct deciding *deciding,
 static enum ulp_status keep_decisions(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct deciding *deciding = context;
     struct ulp_budget *const budget = ulp_comparing_budget(deciding->comparing);
     const struct ulp_step *step = deciding->program->nodes[event->index].step;

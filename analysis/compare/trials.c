@@ -5,7 +5,6 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/schedule/redraw.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/program/program.h"
@@ -137,7 +136,6 @@ static enum ulp_status match_trial(const struct trying *trying, size_t number,
 static enum ulp_status try_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct trying *trying = context;
     struct ulp_comparing *comparing = trying->comparing;
     ULP_TRY(ulp_decisions_follow(comparing, trying->arithmetic, event, 1, 2, false, error));

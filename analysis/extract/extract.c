@@ -122,7 +122,6 @@ static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct extraction *x = context;
     for (size_t o = 0; o < event->output_count; o++)
         for (size_t v = 0; v < x->graph->value_count; v++) {

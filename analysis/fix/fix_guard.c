@@ -5,7 +5,6 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judge.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 
 struct guarding {
     struct ulp_fix_looking looking;
@@ -14,7 +13,6 @@ struct guarding {
 
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct guarding *g = context;
     size_t nans = 0;
     (void)error;

@@ -11,7 +11,6 @@
 #include "analysis/measure/judged.h"
 #include "analysis/search/search_tf32.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "number/function/math.h"
 
@@ -29,7 +28,6 @@ struct counting {
 static enum ulp_status count_nonfinite(void *context, const struct ulp_event *event,
                                        struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct counting *counting = context;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {

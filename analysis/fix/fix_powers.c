@@ -5,7 +5,6 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/fix/powers.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 /* What is too small is brought to that part of the format's largest number, at most so far. */
@@ -56,7 +55,6 @@ static bool is_off(const struct ulp_tensor *value, const struct ulp_tensor *exac
 /* Behind the reference the arithmetic: does the node go wrong inside? */
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct looking *l = context;
     bool lost = false;
     (void)error;

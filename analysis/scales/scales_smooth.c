@@ -6,7 +6,6 @@
 #include "analysis/measure/quantile.h"
 #include "analysis/scales/scales_smooth.h"
 #include "analysis/scales/scales_stored.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/program/program.h"
@@ -56,7 +55,6 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
                                     struct ulp_error *error)
 {
     (void)error;
-    ULP_ENTER_ENVIRONMENT;
     struct smoothing *s = context;
     for (size_t i = 0; i < s->out->count; i++) {
         const struct ulp_smooth *item = &s->out->items[i];
@@ -216,7 +214,7 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
     for (size_t i = 0; i < sample_count && out->count; i++)
         if (i == 0 || ulp_program_takes(program, samples[i].inputs))
             ULP_TRY(
-                ulp_program_run(program, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
+                ulp_program_look(program, samples[i].inputs, &run, &looking, NULL, NULL, error));
     ULP_TRY(ulp_taken(choose_outliers(&s), error));
     return ULP_OK;
 }

@@ -145,7 +145,6 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
 static enum ulp_status measure_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct spreading *spreading = context;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *first = event->values[event->output_count + o].entire;

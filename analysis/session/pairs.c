@@ -10,7 +10,6 @@
 #include "analysis/session/rescale.h"
 #include "analysis/session/twin.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 #include "ops/product/quantize_rows.h"
@@ -94,7 +93,6 @@ static void measure_pair(const struct pairing *pairing, const struct paired *pai
 static enum ulp_status look_at_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct pairing *pairing = context;
     enum ulp_status status = ULP_OK;
     for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {

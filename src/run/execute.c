@@ -57,7 +57,6 @@ static void ask_observers(struct ulp_walk *walk)
     for (size_t i = 0; i < walk->observer_count; i++) {
         const struct ulp_observer *observer = &walk->observers[i];
         walk->listened = walk->listened || observer->node_done;
-        walk->pauses = walk->pauses || (observer->node_done && !observer->modes_unused);
         walk->unseen = walk->unseen && (!observer->node_done || observer->values_unused);
     }
 }

@@ -123,17 +123,20 @@ static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame
     return frame->block->slots[step->inputs[0]].constant;
 }
 
-/* The observers, in their own environment where one of them wants it. */
+/* The observers, those that want it in the caller's environment. */
 static enum ulp_status tell(const struct ulp_walk *walk, const struct ulp_event *event,
                             struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    struct ulp_environment *paused = walk->pauses ? ulp_environment_pause() : NULL;
-    for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
-        if (walk->observers[i].node_done)
-            status = walk->observers[i].node_done(walk->observers[i].context, event, error);
-    if (walk->pauses)
-        ulp_environment_resume(paused);
+    for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++) {
+        const struct ulp_observer *observer = &walk->observers[i];
+        const bool pauses = observer->node_done && !observer->modes_unused;
+        struct ulp_environment *paused = pauses ? ulp_environment_pause() : NULL;
+        if (observer->node_done)
+            status = observer->node_done(observer->context, event, error);
+        if (pauses)
+            ulp_environment_resume(paused);
+    }
     return status;
 }
 

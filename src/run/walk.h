@@ -22,7 +22,6 @@ struct ulp_walk {
     struct ulp_pool *pool;
     size_t reserve_draws; /* before the walk */
     bool listened;        /* an observer is told of nodes */
-    bool pauses;          /* ... in the caller's environment */
     bool unseen;          /* no observer looks at values */
     size_t *executions;   /* how often each node has been shown, by number */
     bool streams;         /* weights go through memory (stream.c): */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "load/mixed/extract_file.h"
 #include "tensor/tensor.h"
 
@@ -24,7 +23,6 @@ struct holding {
 static enum ulp_status hold_results(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct holding *holding = context;
     struct ulp_cut_base *held = holding->held;
     const struct ulp_program *program = held->program;
@@ -97,7 +95,7 @@ static enum ulp_status hold_wanted(struct ulp_cut_base *held,
             held->values[block->inputs[i]] = ulp_tensor_view(given);
     }
     return held->cuts
-               ? ulp_program_run(held->program, held->inputs, run, &observer, 1, NULL, NULL, error)
+               ? ulp_program_look(held->program, held->inputs, run, &observer, NULL, NULL, error)
                : ULP_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/program/program.h"
@@ -157,7 +156,6 @@ struct looking {
 static enum ulp_status measure_distance(void *context, const struct ulp_event *event,
                                         struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     struct looking *looking = context;
     for (size_t o = 0; o < event->output_count; o++)
         if (event->execution == 0 && strcmp(event->output_names[o], looking->name) == 0) {
@@ -182,7 +180,7 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
     const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ulp_comparing_begins(comparing);
     const enum ulp_status status =
-        ulp_program_run(program, inputs, &run, observer, 1, NULL, NULL, error);
+        ulp_program_look(program, inputs, &run, observer, NULL, NULL, error);
     *refused = ulp_program_refuses(status);
     return *refused ? ULP_OK : status;
 }

@@ -7,7 +7,6 @@
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judged.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/program/program.h"
 #include "number/function/math.h"
@@ -97,7 +96,6 @@ static enum ulp_status look_at(const struct looking *looking, size_t lane, size_
 
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     const struct looking *looking = context;
     for (size_t o = 0; o < event->output_count; o++) {
         const ptrdiff_t number =

@@ -8,7 +8,6 @@
 #include "analysis/mixed/mixed.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
@@ -236,7 +235,6 @@ static void measure_tensor(struct quantised *q, const char *name, const struct u
 static enum ulp_status note_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++)
         measure_tensor(context, event->output_names[o], event->values[o].entire);

@@ -69,6 +69,8 @@ enum ulp_status ulp_program_look(const struct ulp_program *program,
     size_t count = 0;
     if (looking)
         observers[count++] = *looking;
+    if (looking) /* the library's own */
+        observers[0].modes_unused = true;
     if (progress)
         observers[count++] = *progress;
     return ulp_program_run(program, inputs, run, observers, count, outputs, NULL, error);
