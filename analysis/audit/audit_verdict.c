@@ -211,9 +211,7 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     }
     if (judged->task == ULP_TASK_UNKNOWN)
         judged->task = ULP_TASK_NONE;
-    judged->text = text.failed ? NULL : ulp_arena_copy(audit->memory, text.data);
-    ulp_text_free(&text);
-    return judged->text != NULL;
+    return (judged->text = ulp_text_keep(&text, audit->memory)) != NULL;
 }
 
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane)

@@ -203,7 +203,7 @@ static enum ulp_status add_birth(struct ulp_birth_watch *watch, const struct ulp
                               .name = ulp_arena_copy(memory, event->name),
                               .op = ulp_arena_copy(memory, event->op),
                               .value = ulp_arena_copy(memory, event->output_names[o]),
-                              .is = is.failed ? NULL : ulp_arena_copy(memory, is.data),
+                              .is = ulp_text_keep(&is, memory),
                               .why = why.length ? ulp_arena_copy(memory, why.data) : NULL,
                               .sample = watch->sample,
                               .count = counts->nan + counts->positive + counts->negative,

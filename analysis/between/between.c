@@ -385,8 +385,4 @@ enum ulp_status ulp_between_run(const struct ulp_model *model, const struct ulp_
     return status;
 }
 
-void ulp_between_free(struct ulp_between *between)
-{
-    ulp_arena_free(between->memory);
-    *between = (struct ulp_between){0};
-}
+ULP_RESULT_FREE(ulp_between_free, struct ulp_between)

@@ -196,13 +196,12 @@ enum ulp_status ulp_between_find_tokens(struct ulp_betweening *b,
         return ulp_fail(error, ULP_ERROR_USAGE, "no position has a given token: %s",
                         ids ? "a text of one token has no next one" : "all are negative");
     if (!b->out->tokens) {
-        struct ulp_text text = {0};
-        ulp_text_add(&text, ids ? "input %s, the next position's%s" : "%s", from,
-                     b->ahead ? ", which this model has read there: --tokens FILE.npy says which "
+        b->out->tokens =
+            ulp_arena_say(b->out->memory, ids ? "input %s, the next position's%s" : "%s", from,
+                          b->ahead
+                              ? ", which this model has read there: --tokens FILE.npy says which "
                                 "it is asked for, as the masked ones"
                               : "");
-        b->out->tokens = text.failed ? NULL : ulp_arena_copy(b->out->memory, text.data);
-        ulp_text_free(&text);
         ULP_TRY(ulp_taken(b->out->tokens, error));
     }
     return ULP_OK;

@@ -218,11 +218,11 @@ static ptrdiff_t find_output(const struct ulp_comparing *comparing, const char *
 static enum ulp_status grade_recorded(struct ulp_comparing *comparing,
                                       struct ulp_compared_value *value, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    struct ulp_text text = {0};
     struct ulp_judged *judged = &value->judged;
     judged->sqnr_db = value->truth.sqnr_db = ulp_judged_decibels(judged, judged->sqnr_db);
     judged->grade = ulp_judged_grade(judged, &text);
-    judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
+    judged->text = ulp_text_keep(&text, comparing->out->memory);
     return ulp_taken(judged->text, error);
 }
 

@@ -115,13 +115,9 @@ static char *resolve(const struct ulp_comparing *comparing, const struct values 
     if (*kind < 0)
         return ulp_comparing_text(comparing, name);
     const char *found = values->items[*kind].name;
-    const size_t size = strlen(found) + (execution ? strlen(execution) : 0) + 1;
-    char *resolved = ulp_arena_take(comparing->out->memory, size, 1);
-    if (resolved)
-        snprintf(resolved, size, "%s%s", found, execution ? execution : "");
     if (values->items[*kind].constant)
         *kind = CONSTANT;
-    return resolved;
+    return ulp_arena_say(comparing->out->memory, "%s%s", found, execution ? execution : "");
 }
 
 /* A tensor of the comparison under that name. */

@@ -344,7 +344,7 @@ static enum ulp_status try_held(struct ulp_comparing *comparing, const struct ul
     *explains = status == ULP_OK && result.files[0].explained;
     const bool adopts = status == ULP_OK && !read && (anyway || *explains);
     if (adopts) {
-        result.files[0].choices = text->failed ? NULL : ulp_comparing_text(&again, text->data);
+        result.files[0].choices = ulp_text_keep(text, again.out->memory);
         status = ulp_taken(result.files[0].choices, error);
         ULP_THEN(status, take_judged(&again, out, error));
     }

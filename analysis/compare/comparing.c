@@ -55,21 +55,14 @@ bool ulp_compare_is_last(const struct ulp_comparing *comparing)
     return ulp_compare_is_late(comparing, ANSWER_PART - comparing->measured);
 }
 
-void ulp_comparison_free(struct ulp_comparison *comparison)
-{
-    if (!comparison)
-        return;
-    ulp_arena_free(comparison->memory);
-    *comparison = (struct ulp_comparison){0};
-}
+ULP_RESULT_FREE(ulp_comparison_free, struct ulp_comparison)
 
 enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_cause *cause,
                               enum ulp_cause_kind kind, struct ulp_text *text, const char *input,
                               struct ulp_error *error)
 {
     cause->kind = kind;
-    cause->text = text->failed ? NULL : ulp_comparing_text(comparing, text->data ? text->data : "");
-    ulp_text_free(text);
+    cause->text = ulp_text_keep(text, comparing->out->memory);
     if (input)
         cause->input = ulp_comparing_text(comparing, input);
     return cause->text && (cause->input || !input) ? ULP_OK : ulp_out_of_memory(error);

@@ -56,7 +56,7 @@ static enum ulp_status judge_reference(const struct ulp_comparing *comparing,
         ulp_birth_say(&text, ulp_birth_of(watch.items, watch.count, NULL), true);
     else
         return ULP_OK;
-    out->ill = text.failed ? NULL : ulp_arena_copy(watch.memory, text.data);
+    out->ill = ulp_text_keep(&text, out->memory);
     out->lost = ulp_certificate_is_lost(&certificate);
     return ulp_taken(out->ill, error);
 }

@@ -90,10 +90,9 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
                                      size_t execution, const struct ulp_tensor *value,
                                      struct ulp_error *error)
 {
-    const size_t size = strlen(name) + 32;
-    char *full = ulp_arena_take(comparing->arena, size, 1);
+    const char *full =
+        ulp_arena_say(comparing->arena, execution ? "%s[%zu]" : "%s", name, execution);
     ULP_TRY(ulp_taken(full, error));
-    snprintf(full, size, execution ? "%s[%zu]" : "%s", name, execution);
     ULP_TRY(ulp_grow(&comparing->decisions, comparing->decision_count,
                      &comparing->decision_capacity, sizeof *comparing->decisions,
                      ulp_comparing_budget(comparing), "decisions", error));

@@ -136,11 +136,10 @@ static enum ulp_status leave_neighbours(const struct ulp_comparing *comparing, s
                                         struct ulp_error *error)
 {
     struct ulp_comparison *out = comparing->out;
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ulp_text_add(&text, "there was no time for %zu of them; a longer --max-time would do",
-                 out->arithmetic_count - a);
+    out->unranked = ulp_arena_say(out->memory,
+                                  "there was no time for %zu of them; a longer --max-time would do",
+                                  out->arithmetic_count - a);
     out->arithmetic_count = a;
-    out->unranked = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
     return ulp_taken(out->unranked, error);
 }
 

@@ -196,20 +196,10 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine,
     return status;
 }
 
-void ulp_engine_map_free(struct ulp_engine_map *built)
-{
-    ulp_arena_free(built->memory);
-    *built = (struct ulp_engine_map){0};
-}
+ULP_RESULT_FREE(ulp_engine_map_free, struct ulp_engine_map)
 
-const char *ulp_mapped_by_name(enum ulp_mapped_by by)
-{
-    static const char *const names[] = {"not mapped", "metadata", "name", "tensors", "bounded"};
-    return names[by];
-}
+ULP_NAMES(ulp_mapped_by_name, enum ulp_mapped_by, "not mapped", "metadata", "name", "tensors",
+          "bounded")
 
-const char *ulp_engine_map_kind_name(enum ulp_engine_map_kind kind)
-{
-    static const char *const names[] = {"computed", "constant", "moved", "taken", "inside", "lost"};
-    return names[kind];
-}
+ULP_NAMES(ulp_engine_map_kind_name, enum ulp_engine_map_kind, "computed", "constant", "moved",
+          "taken", "inside", "lost")

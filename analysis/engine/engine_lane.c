@@ -177,8 +177,4 @@ enum ulp_status ulp_engine_map_lane_make(const struct ulp_engine_map *built, con
     return status;
 }
 
-void ulp_engine_map_lane_free(struct ulp_engine_map_lane *lane)
-{
-    ulp_arena_free(lane->memory);
-    *lane = (struct ulp_engine_map_lane){0};
-}
+ULP_RESULT_FREE(ulp_engine_map_lane_free, struct ulp_engine_map_lane)

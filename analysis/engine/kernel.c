@@ -5,6 +5,8 @@
 
 #include <ulpscope/engine.h>
 
+#include "base/text/text.h"
+
 #define ULP_CERTAINTY(name) ULP_CERTAINTY_##name
 
 static const struct {
@@ -210,8 +212,4 @@ const char *ulp_kernel_name_pattern(size_t index, const char **source,
     return rows[index].pattern;
 }
 
-const char *ulp_certainty_name(enum ulp_certainty certainty)
-{
-    static const char *const names[] = {"unknown", "inferred", "observed", "documented"};
-    return names[certainty];
-}
+ULP_NAMES(ulp_certainty_name, enum ulp_certainty, "unknown", "inferred", "observed", "documented")

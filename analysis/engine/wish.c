@@ -234,15 +234,7 @@ enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
     return status;
 }
 
-void ulp_wishes_free(struct ulp_wishes *wishes)
-{
-    ulp_arena_free(wishes->memory);
-    *wishes = (struct ulp_wishes){0};
-}
+ULP_RESULT_FREE(ulp_wishes_free, struct ulp_wishes)
 
-const char *ulp_wish_verdict_name(enum ulp_wish_verdict verdict)
-{
-    static const char *const names[] = {"obeyed", "partly obeyed", "not obeyed", "matches nothing",
-                                        "unknowable"};
-    return names[verdict];
-}
+ULP_NAMES(ulp_wish_verdict_name, enum ulp_wish_verdict, "obeyed", "partly obeyed", "not obeyed",
+          "matches nothing", "unknowable")

@@ -9,13 +9,8 @@
 /* From so many edits on a rule's are tried together alone: each costs a run. */
 #define SINGLY_MAX 64
 
-const char *ulp_fix_done_name(enum ulp_fix_done done)
-{
-    static const char *const names[ULP_FIX_DONE_COUNT] = {"made",     "no gain", "changes",
-                                                          "left out", "dearer",  "refused",
-                                                          "unproven"};
-    return names[done];
-}
+ULP_NAMES(ulp_fix_done_name, enum ulp_fix_done, "made", "no gain", "changes", "left out", "dearer",
+          "refused", "unproven")
 
 static bool is_listed(const char *rule, const char *const *list, size_t count)
 {

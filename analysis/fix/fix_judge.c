@@ -227,8 +227,7 @@ enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_
                                   .value = judged->worst.value,
                                   .ratio = judged->worst.ratio,
                                   .grade = judged->grade,
-                                  .text = text.failed ? NULL : ulp_arena_copy(memory, text.data)};
-    ulp_text_free(&text);
+                                  .text = ulp_text_keep(&text, memory)};
     return ulp_taken(out->output && out->metric && out->text, error);
 }
 

@@ -11,11 +11,7 @@ const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_grap
 {
     if (!graph->prefix || (!graph->function && name[0] == '/'))
         return name;
-    const size_t length = strlen(graph->prefix) + strlen(name) + 2;
-    char *joined = ulp_arena_take(lint->arena, length, 1);
-    if (joined)
-        snprintf(joined, length, "%s/%s", graph->prefix, name);
-    return joined;
+    return ulp_arena_say(lint->arena, "%s/%s", graph->prefix, name);
 }
 
 bool ulp_lint_is_any(struct ulp_lint_place place, const char *ops)
@@ -131,11 +127,9 @@ bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type)
 
 const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list list)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    struct ulp_text text = {0};
     ulp_text_show_list(&text, format, list);
-    const char *kept =
-        text.data && !text.failed ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
-    return kept;
+    return ulp_text_keep(&text, lint->arena);
 }
 
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,

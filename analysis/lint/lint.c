@@ -23,11 +23,7 @@ const struct ulp_lint_row ulp_lint_rows[] = {
 };
 const size_t ulp_lint_row_count = sizeof ulp_lint_rows / sizeof *ulp_lint_rows;
 
-const char *ulp_severity_name(enum ulp_severity severity)
-{
-    static const char *const names[] = {"note", "warning", "error"};
-    return names[severity];
-}
+ULP_NAMES(ulp_severity_name, enum ulp_severity, "note", "warning", "error")
 
 bool ulp_lint_rule(size_t index, struct ulp_lint_rule *out)
 {
@@ -164,8 +160,4 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
     return status;
 }
 
-void ulp_lint_free(struct ulp_lint_result *result)
-{
-    ulp_arena_free(result->memory);
-    *result = (struct ulp_lint_result){0};
-}
+ULP_RESULT_FREE(ulp_lint_free, struct ulp_lint_result)

@@ -152,9 +152,7 @@ static const char *find_reason(struct ulp_lint *lint, ulp_lint_condition *condit
         const char *name = ulp_free_size_text(&one.items[s], text, sizeof text);
         struct ulp_text clause = {0};
         ulp_text_show(&clause, "%s is free", name);
-        const char *kept =
-            clause.failed ? NULL : ulp_arena_text(lint->arena, clause.data, clause.length);
-        ulp_text_free(&clause);
+        const char *kept = ulp_text_keep(&clause, lint->arena);
         lint->failed |= !kept;
         return kept;
     }

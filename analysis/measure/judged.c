@@ -8,11 +8,7 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-const char *ulp_grade_name(enum ulp_grade grade)
-{
-    static const char *const names[] = {"fine", "borderline", "broken", "not judged"};
-    return names[grade];
-}
+ULP_NAMES(ulp_grade_name, enum ulp_grade, "fine", "borderline", "broken", "not judged")
 
 int ulp_grade_weigh(enum ulp_grade grade)
 {

@@ -300,8 +300,4 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
     return status;
 }
 
-void ulp_mixed_free(struct ulp_mixed *mixed)
-{
-    ulp_arena_free(mixed->memory);
-    *mixed = (struct ulp_mixed){0};
-}
+ULP_RESULT_FREE(ulp_mixed_free, struct ulp_mixed)

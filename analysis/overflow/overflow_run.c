@@ -118,8 +118,4 @@ enum ulp_status ulp_overflow_run(const struct ulp_model *model, const struct ulp
     }
 }
 
-void ulp_overflow_free(struct ulp_overflow_forecast *forecast)
-{
-    ulp_arena_free(forecast->memory);
-    *forecast = (struct ulp_overflow_forecast){0};
-}
+ULP_RESULT_FREE(ulp_overflow_free, struct ulp_overflow_forecast)

@@ -4,15 +4,9 @@
 #include "analysis/overflow/meter.h"
 #include "base/error.h"
 
-const char *ulp_overflow_verdict_name(enum ulp_overflow_verdict verdict)
-{
-    static const char *const names[] = {[ULP_OVERFLOW_SAFE] = "safe",
-                                        [ULP_OVERFLOW_3_BITS] = "within 3 bits",
-                                        [ULP_OVERFLOW_1_BIT] = "within 1 bit",
-                                        [ULP_OVERFLOW_HAPPENS] = "overflows",
-                                        [ULP_OVERFLOW_UNKNOWN] = "cannot tell"};
-    return names[verdict];
-}
+ULP_NAMES(ulp_overflow_verdict_name, enum ulp_overflow_verdict, [ULP_OVERFLOW_SAFE] = "safe",
+          [ULP_OVERFLOW_3_BITS] = "within 3 bits", [ULP_OVERFLOW_1_BIT] = "within 1 bit",
+          [ULP_OVERFLOW_HAPPENS] = "overflows", [ULP_OVERFLOW_UNKNOWN] = "cannot tell")
 
 bool ulp_overflow_is_worse(enum ulp_overflow_verdict verdict, enum ulp_overflow_verdict than)
 {
@@ -21,15 +15,12 @@ bool ulp_overflow_is_worse(enum ulp_overflow_verdict verdict, enum ulp_overflow_
     return than == ULP_OVERFLOW_UNKNOWN ? verdict != ULP_OVERFLOW_SAFE : verdict > than;
 }
 
-const char *ulp_overflow_cause_name(enum ulp_overflow_cause cause)
-{
-    static const char *const names[] = {
-        [ULP_OVERFLOW_RESULT] = "result",     [ULP_OVERFLOW_INPUT] = "input cast",
-        [ULP_OVERFLOW_CONSTANT] = "constant", [ULP_OVERFLOW_WEIGHT] = "weight cast",
-        [ULP_OVERFLOW_ZERO] = "becomes zero", [ULP_OVERFLOW_HIDDEN] = "hidden value",
-        [ULP_OVERFLOW_SUM] = "partial sum",   [ULP_OVERFLOW_UPSTREAM] = "upstream"};
-    return names[cause];
-}
+ULP_NAMES(
+    ulp_overflow_cause_name,
+    enum ulp_overflow_cause, [ULP_OVERFLOW_RESULT] = "result", [ULP_OVERFLOW_INPUT] = "input cast",
+    [ULP_OVERFLOW_CONSTANT] = "constant", [ULP_OVERFLOW_WEIGHT] = "weight cast",
+    [ULP_OVERFLOW_ZERO] = "becomes zero", [ULP_OVERFLOW_HIDDEN] = "hidden value",
+    [ULP_OVERFLOW_SUM] = "partial sum", [ULP_OVERFLOW_UPSTREAM] = "upstream")
 
 void ulp_overflow_say_cause(struct ulp_text *out, enum ulp_overflow_cause cause,
                             const char *culprit)
@@ -41,15 +32,9 @@ void ulp_overflow_say_cause(struct ulp_text *out, enum ulp_overflow_cause cause,
                       culprit ? culprit : "");
 }
 
-const char *ulp_overflow_effect_name(enum ulp_overflow_effect effect)
-{
-    static const char *const names[] = {[ULP_OVERFLOW_NO_EFFECT] = "none",
-                                        [ULP_OVERFLOW_POISONS] = "poisons outputs",
-                                        [ULP_OVERFLOW_SPOILS] = "makes results wrong",
-                                        [ULP_OVERFLOW_ABSORBED] = "absorbed",
-                                        [ULP_OVERFLOW_UNUSED] = "unused"};
-    return names[effect];
-}
+ULP_NAMES(ulp_overflow_effect_name, enum ulp_overflow_effect, [ULP_OVERFLOW_NO_EFFECT] = "none",
+          [ULP_OVERFLOW_POISONS] = "poisons outputs", [ULP_OVERFLOW_SPOILS] = "makes results wrong",
+          [ULP_OVERFLOW_ABSORBED] = "absorbed", [ULP_OVERFLOW_UNUSED] = "unused")
 
 void ulp_overflow_add_lane(struct ulp_text *out, const struct ulp_overflow_lane *lane)
 {

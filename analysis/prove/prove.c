@@ -28,13 +28,8 @@ struct prover {
     struct ulp_budget *budget;
 };
 
-const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
-{
-    static const char *const names[] = {[ULP_PROOF_PROVEN] = "proven",
-                                        [ULP_PROOF_CONDITIONAL] = "conditional",
-                                        [ULP_PROOF_NOT_PROVEN] = "not proven"};
-    return names[verdict];
-}
+ULP_NAMES(ulp_proof_verdict_name, enum ulp_proof_verdict, [ULP_PROOF_PROVEN] = "proven",
+          [ULP_PROOF_CONDITIONAL] = "conditional", [ULP_PROOF_NOT_PROVEN] = "not proven")
 
 /* ---- nodes ---- */
 
@@ -387,8 +382,4 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pr
     return status;
 }
 
-void ulp_proof_free(struct ulp_proof *proof)
-{
-    ulp_arena_free(proof->memory);
-    *proof = (struct ulp_proof){0};
-}
+ULP_RESULT_FREE(ulp_proof_free, struct ulp_proof)

@@ -281,7 +281,7 @@ static enum ulp_status report_asked(const struct ulp_quantise_options *options,
         ulp_text_add(&text, " --calibrator %s", ulp_calibrator_names[options->calibrator]);
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE && !options->best_calibrator)
         ulp_text_add(&text, "=%.17g", options->percentile);
-    out->asked = text.failed ? NULL : ulp_arena_copy(out->memory, text.data);
+    out->asked = ulp_text_keep(&text, out->memory);
     return ulp_taken(out->asked, error);
 }
 

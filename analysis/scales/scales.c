@@ -403,10 +403,4 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
     return status;
 }
 
-void ulp_scales_free(struct ulp_scales *scales)
-{
-    if (!scales)
-        return;
-    ulp_arena_free(scales->memory);
-    *scales = (struct ulp_scales){0};
-}
+ULP_RESULT_FREE(ulp_scales_free, struct ulp_scales)

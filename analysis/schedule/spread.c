@@ -213,10 +213,4 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     return status;
 }
 
-void ulp_spreads_free(struct ulp_spreads *spreads)
-{
-    if (!spreads)
-        return;
-    ulp_arena_free(spreads->memory);
-    *spreads = (struct ulp_spreads){0};
-}
+ULP_RESULT_FREE(ulp_spreads_free, struct ulp_spreads)

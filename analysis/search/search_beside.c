@@ -94,7 +94,8 @@ static enum ulp_status say(struct ulp_searcher *search, size_t output, const ulp
         ulp_text_add(&text, "its shape is another");
     else
         ulp_judged_grade(&judged, &text);
-    return text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
+    *out = ulp_text_keep(&text, memory);
+    return ulp_taken(*out, error);
 }
 
 enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ulp_search *out,

@@ -31,7 +31,5 @@ char *ulp_remedy_say_wider(const struct ulp_target *target, struct ulp_arena *me
 {
     struct ulp_text text = {0};
     ulp_remedy_add_wider(&text, target);
-    char *said = text.failed ? NULL : ulp_arena_copy(memory, text.data);
-    ulp_text_free(&text);
-    return said;
+    return ulp_text_keep(&text, memory);
 }

@@ -414,11 +414,7 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model, const struct ul
     return status;
 }
 
-void ulp_tolerance_free(struct ulp_tolerance *tolerance)
-{
-    ulp_arena_free(tolerance->memory);
-    *tolerance = (struct ulp_tolerance){0};
-}
+ULP_RESULT_FREE(ulp_tolerance_free, struct ulp_tolerance)
 
 /* Of one sample. */
 static double find_excess(const struct ulp_tolerance_output *output, double atol, double rtol)

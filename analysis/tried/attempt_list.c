@@ -74,7 +74,7 @@ enum ulp_status ulp_attempts_list(const struct ulp_trouble *trouble, struct ulp_
             ULP_TRY(make(trouble, &rows[r], memory, &what, item, &applies, error));
         if (!applies || is_there(*items, *count, item))
             continue;
-        item->what = what.failed ? NULL : ulp_arena_copy(memory, what.data);
+        item->what = ulp_text_keep(&what, memory);
         ULP_TRY(ulp_taken(item->what, error));
         if (item->changed)
             item->keeps.name = item->what;

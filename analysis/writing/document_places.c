@@ -58,9 +58,7 @@ const char *ulp_expand(struct making *making, const struct ulp_json_place *place
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text out = {0};
     const bool all = ulp_json_expand(&out, place, text, between);
-    char *copy =
-        out.failed ? NULL
-                   : ulp_arena_text(making->document->memory, out.data ? out.data : "", out.length);
+    char *copy = ulp_text_keep(&out, making->document->memory);
     if (!copy)
         making->status = ulp_out_of_memory(making->error);
     return all ? copy : NULL;

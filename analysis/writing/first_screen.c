@@ -22,11 +22,7 @@ enum ulp_tile_level ulp_tile_graded(enum ulp_grade grade)
                                            : ULP_TILE_PLAIN;
 }
 
-const char *ulp_tile_level_name(enum ulp_tile_level level)
-{
-    static const char *const names[] = {"plain", "good", "warn", "bad"};
-    return names[level];
-}
+ULP_NAMES(ulp_tile_level_name, enum ulp_tile_level, "plain", "good", "warn", "bad")
 
 void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, const char *value,
                   ...)

@@ -76,8 +76,4 @@ enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
                               &out->memory, error);
 }
 
-void ulp_group_list_free(struct ulp_group_list *list)
-{
-    ulp_arena_free(list->memory);
-    *list = (struct ulp_group_list){0};
-}
+ULP_RESULT_FREE(ulp_group_list_free, struct ulp_group_list)

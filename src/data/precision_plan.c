@@ -131,8 +131,4 @@ enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *bud
     return ulp_json_file_read(path, budget, read_plan, out, sizeof *out, &out->memory, error);
 }
 
-void ulp_precision_plan_free(struct ulp_precision_plan *plan)
-{
-    ulp_arena_free(plan->memory);
-    *plan = (struct ulp_precision_plan){0};
-}
+ULP_RESULT_FREE(ulp_precision_plan_free, struct ulp_precision_plan)

@@ -68,8 +68,4 @@ enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
                               &out->memory, error);
 }
 
-void ulp_range_list_free(struct ulp_range_list *list)
-{
-    ulp_arena_free(list->memory);
-    *list = (struct ulp_range_list){0};
-}
+ULP_RESULT_FREE(ulp_range_list_free, struct ulp_range_list)

@@ -5,6 +5,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/text/names.h"
+#include "base/text/text.h"
 #include "load/load.h"
 
 /* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values
@@ -218,13 +219,10 @@ static enum ulp_status name_apart(struct ulp_loader *loader, struct ulp_names *n
                                   struct ulp_node *node)
 {
     const char *stem = *node->name ? node->name : node->op_type;
-    const size_t size = strlen(stem) + 16;
     node->named = *node->name && ulp_names_find(names, node->name) < 0;
     if (!node->named) {
-        char *name = ulp_arena_take(loader->model->arena, size, 1);
-        ULP_TRY(ulp_taken(name, loader->error));
-        snprintf(name, size, "%s_%d", stem, node->index);
-        node->name = name;
+        node->name = ulp_arena_say(loader->model->arena, "%s_%d", stem, node->index);
+        ULP_TRY(ulp_taken(node->name, loader->error));
     }
     return ulp_taken(ulp_names_find(names, node->name) >= 0 ||
                          ulp_names_add(names, node->name, node->index),

@@ -52,11 +52,9 @@ static enum ulp_status add_readings(struct ulp_trying *trying, const char *ops, 
         return ULP_OK;
     }
     for (const char *at = open + 1, *end; at < close; at = end + 1) {
-        ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
         end = at + strcspn(at, "|)");
-        ulp_text_add(&text, "%.*s%.*s%s", (int)(open - change), change, (int)(end - at), at,
-                     close + 1);
-        const char *one = text.failed ? NULL : ulp_arena_copy(arena, text.data),
+        const char *one = ulp_arena_say(arena, "%.*s%.*s%s", (int)(open - change), change,
+                                        (int)(end - at), at, close + 1),
                    *said = fill(arena, words, at, (size_t)(end - at));
         ULP_TRY(ulp_taken(one && (said || !words), error));
         ULP_TRY(add_readings(trying, ops, one, said, error));
@@ -473,8 +471,7 @@ static enum ulp_status tell(const struct ulp_trying *trying, const struct best *
                   attribute ? "give the node" : "change the graph at",
                   attribute ? trial->reading->change : node->name);
     ULP_TRY(ulp_cause_set(trying->comparing, cause, ULP_CAUSE_NODE, &text, NULL, error));
-    cause->todo = todo.failed ? NULL : ulp_comparing_text(trying->comparing, todo.data);
-    ulp_text_free(&todo);
+    cause->todo = ulp_text_keep(&todo, trying->comparing->out->memory);
     ULP_TAKE(cause->nodes, trying->comparing->out->memory, trial->changed, error);
     bool whole = cause->todo;
     for (size_t n = 0; n < ulp_trying_graph(trying)->node_count; n++)

@@ -8,11 +8,9 @@
 /* The graph is the copy's only now: what was copied may lie elsewhere since. */
 struct ulp_value *ulp_reread_add_value(struct ulp_reread *reread, const char *like)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     struct ulp_value *value = &reread->graph.values[reread->graph.value_count];
-    ulp_text_add(&name, "%s#%zu", like, reread->graph.value_count++);
     *value = (struct ulp_value){.producer = -1, .outer = -1};
-    value->name = name.failed ? NULL : ulp_arena_copy(reread->arena, name.data);
+    value->name = ulp_arena_say(reread->arena, "%s#%zu", like, reread->graph.value_count++);
     return value->name ? value : NULL;
 }
 

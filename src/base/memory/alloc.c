@@ -2,11 +2,13 @@
 #include "base/memory/alloc.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text/shown.h"
+#include "base/text/text.h"
 #include "base/tuning.h"
 
 /* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces
@@ -256,4 +258,25 @@ char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length)
     if (copy && length)
         memcpy(copy, text, length);
     return copy;
+}
+
+char *ulp_text_keep(struct ulp_text *text, struct ulp_arena *arena)
+{
+    char *kept = text->failed ? NULL : ulp_arena_text(arena, text->data, text->length);
+    ulp_text_free(text);
+    return kept;
+}
+
+char *ulp_arena_say(struct ulp_arena *arena, const char *format, ...)
+{
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    const int length = vsnprintf(NULL, 0, format, list);
+    char *said = length < 0 ? NULL : ulp_arena_take(arena, (size_t)length + 1, 1);
+    if (said)
+        vsnprintf(said, (size_t)length + 1, format, again);
+    va_end(list);
+    va_end(again);
+    return said;
 }

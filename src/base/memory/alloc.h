@@ -108,6 +108,16 @@ bool ulp_arena_grow(struct ulp_arena *arena, void *array, size_t count, size_t *
     ULP_TRY(ulp_taken(ULP_ARENA_GROWS(array, arena, count, capacity), error))
 /* As ulp_arena_take, not cleared: for what is written whole. */
 void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes);
+/* A function that frees a result all of which is in its arena; NULL: there is none. */
+#define ULP_RESULT_FREE(function, type) \
+    void function(type *result)         \
+    {                                   \
+        if (!result)                    \
+            return;                     \
+        ulp_arena_free(result->memory); \
+        *result = (type){0};            \
+    }
+
 /* A copy of length bytes of text with a final zero byte, or of a whole text; NULL on failure. */
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length);
 static inline char *ulp_arena_copy(struct ulp_arena *arena, const char *text)

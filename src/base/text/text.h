@@ -8,6 +8,7 @@
 #include <ulpscope/status.h>
 
 struct ulp_new_file;
+struct ulp_arena;
 
 /* Zero-initialise. After an allocation failure `failed` is set and further calls do nothing, so a
  * writer checks once, at the end. */
@@ -39,11 +40,23 @@ void ulp_word_add(struct ulp_text *out, const char *word);
 /* The same behind an option, " -a". */
 void ulp_option_add(struct ulp_text *out, const char *option, const char *word);
 void ulp_text_free(struct ulp_text *text);
+/* A copy in the arena of what was written, and of what the format says; NULL: out of memory, there
+ * or before. The text is freed. */
+char *ulp_text_keep(struct ulp_text *text, struct ulp_arena *arena);
+char *ulp_arena_say(struct ulp_arena *arena, const char *format, ...) ULP_PRINTF(2, 3);
 
 /* Whether text is longer than `end` and ends in it: ".npz". */
 bool ulp_text_ends(const char *text, const char *end);
 /* Is the word one of `words`, which have single spaces between them? */
 bool ulp_is_word(const char *word, const char *words);
+
+/* A function that gives the word of each value of an enum. */
+#define ULP_NAMES(function, type, ...)                    \
+    const char *function(type value)                      \
+    {                                                     \
+        static const char *const names[] = {__VA_ARGS__}; \
+        return names[value];                              \
+    }
 
 /* For "%.1f": what it would print as -0.0 is 0. */
 static inline double ulp_tenths(double x)

@@ -116,8 +116,4 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
     return status;
 }
 
-void ulp_engine_free(struct ulp_engine *engine)
-{
-    ulp_arena_free(engine->memory);
-    *engine = (struct ulp_engine){0};
-}
+ULP_RESULT_FREE(ulp_engine_free, struct ulp_engine)

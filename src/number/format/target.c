@@ -277,11 +277,7 @@ const struct ulp_runtime *ulp_runtime_find(const char *name)
     return NULL;
 }
 
-const char *ulp_known_name(enum ulp_known known)
-{
-    static const char *const names[] = {"recorded", "documented", "stated", "inferred"};
-    return names[known];
-}
+ULP_NAMES(ulp_known_name, enum ulp_known, "recorded", "documented", "stated", "inferred")
 
 bool ulp_target_rule(size_t index, struct ulp_rule *out)
 {

@@ -57,11 +57,7 @@ static const char *join_name(const struct scope *scope, const char *name)
 {
     if (!scope->prefix || (!scope->call && name[0] == '/'))
         return name;
-    size_t length = strlen(scope->prefix) + strlen(name) + 2;
-    char *joined = ulp_arena_take(scope->program->arena, length, 1);
-    if (joined)
-        snprintf(joined, length, "%s/%s", scope->prefix, name);
-    return joined;
+    return ulp_arena_say(scope->program->arena, "%s/%s", scope->prefix, name);
 }
 
 /* A graph of `count` nodes and values is about to be put in, where their names get the prefix. */
