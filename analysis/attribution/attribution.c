@@ -468,9 +468,8 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     size_t swept = 0;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    struct ulp_course *courses = ulp_arena_take(arena, all + 1, sizeof *courses),
-                      **any = ulp_arena_take(arena, all + 1, sizeof *any);
-    ULP_TRY(ulp_taken(courses && any, error));
+    ULP_TAKE_ARRAY(struct ulp_course, courses, arena, all + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_course *, any, arena, all + 1, error);
     for (size_t g = 0; g < all; g++) {
         courses[g] = (struct ulp_course){.attributor = attributor,
                                          .lane = lane,

@@ -15,30 +15,28 @@ static bool fits_apart(const struct ulp_attributor *attributor)
     return attributor->target_count <= ULP_SHARES_APART_MAX / (attributor->program->node_count + 1);
 }
 
-static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
+static enum ulp_status prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                    struct ulp_error *error)
 {
     const size_t slots = attributor->program->main->slot_count + 1,
                  nodes = attributor->program->node_count + 1,
                  groups = fits_apart(attributor) ? attributor->target_count + 1 : 1;
     struct ulp_arena *memory = attributor->memory;
-    lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
-    lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
-    lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
-    lane->as_held = ulp_arena_take(memory, slots, sizeof *lane->as_held);
-    lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
-    lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
-    lane->borders = ulp_arena_take(memory, slots, sizeof *lane->borders);
-    lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
-    lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
-    lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
-    lane->moved = ulp_arena_take(memory, nodes, sizeof *lane->moved);
-    lane->sums = ulp_arena_take(memory, groups, sizeof *lane->sums);
-    for (size_t g = 0; g < groups && lane->sums; g++)
-        if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
-            return false;
-    return lane->values && lane->kept && lane->differences && lane->as_held && lane->errors &&
-           lane->norms && lane->borders && lane->introduced && lane->owed && lane->decided &&
-           lane->moved && lane->sums;
+    ULP_TAKE(lane->values, memory, slots, error);
+    ULP_TAKE(lane->kept, memory, slots, error);
+    ULP_TAKE(lane->differences, memory, slots, error);
+    ULP_TAKE(lane->as_held, memory, slots, error);
+    ULP_TAKE(lane->errors, memory, slots, error);
+    ULP_TAKE(lane->norms, memory, slots, error);
+    ULP_TAKE(lane->borders, memory, slots, error);
+    ULP_TAKE(lane->introduced, memory, nodes, error);
+    ULP_TAKE(lane->owed, memory, nodes, error);
+    ULP_TAKE(lane->decided, memory, nodes, error);
+    ULP_TAKE(lane->moved, memory, nodes, error);
+    ULP_TAKE(lane->sums, memory, groups, error);
+    for (size_t g = 0; g < groups; g++)
+        ULP_TAKE(lane->sums[g].nodes, memory, nodes, error);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_program *program, const char *output,
@@ -63,11 +61,10 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
         status = ulp_out_of_memory(error);
-    for (size_t l = 0; l < lanes && status == ULP_OK; l++)
-        if (prepare_lane(attributor, &attributor->lanes[l]))
-            attributor->lane_count++;
-        else
-            status = ulp_out_of_memory(error);
+    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
+        status = prepare_lane(attributor, &attributor->lanes[l], error);
+        attributor->lane_count += status == ULP_OK;
+    }
     attributor->kept_max = ulp_attribution_limit(program);
     if (status == ULP_OK)
         *out = attributor;

@@ -291,10 +291,9 @@ static enum ulp_status make_visit(struct visit *visit, const struct ulp_mix *mix
     if (!visit->owed || !ulp_stages_apply(&stages))
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&arena, visit->attributor->budget, error));
-    struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact);
-    visit->values = ulp_arena_take(arena, step->own_input_count + 1, sizeof *visit->values);
-    visit->results = ulp_arena_take(arena, step->output_count + 1, sizeof *visit->results);
-    ULP_TRY(ulp_taken(exact && visit->values && visit->results, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, exact, arena, step->output_count + 1, error);
+    ULP_TAKE(visit->values, arena, step->own_input_count + 1, error);
+    ULP_TAKE(visit->results, arena, step->output_count + 1, error);
     stages.values = visit->values;
     stages.exact = exact;
     if (!fill(visit, context))

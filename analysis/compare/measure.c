@@ -100,10 +100,9 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
 {
     struct ulp_comparison *out = comparing->out;
     const size_t count = out->tensor_count;
-    struct place *places = ulp_arena_take(comparing->arena, count + 1, sizeof *places);
-    struct ulp_compared_tensor *tensors = ulp_arena_take(out->memory, count + 1, sizeof *tensors);
-    struct ulp_compared_work *work = ulp_arena_take(comparing->arena, count + 1, sizeof *work);
-    ULP_TRY(ulp_taken(places && tensors && work, error));
+    ULP_TAKE_ARRAY(struct place, places, comparing->arena, count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_compared_tensor, tensors, out->memory, count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_compared_work, work, comparing->arena, count + 1, error);
     for (size_t t = 0; t < count; t++)
         places[t] = (struct place){comparing->work[t].order, t};
     qsort(places, count, sizeof *places, by_order);

@@ -123,8 +123,7 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_engin
             all = built_of(making, layer->nodes[i]) == built;
         if (!all)
             continue;
-        const char **names = ulp_arena_take(making->arena, layer->node_count, sizeof *names);
-        ULP_TRY(ulp_taken(names, error));
+        ULP_TAKE_ARRAY(const char *, names, making->arena, layer->node_count, error);
         for (size_t i = 0; i < layer->node_count; i++) {
             char number[32];
             snprintf(number, sizeof number, "#%zu", layer->nodes[i]);

@@ -145,18 +145,17 @@ static enum ulp_status drop_file(struct ulp_fixing *x, const struct ulp_verdict 
                                  struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0}, data = {0};
-    ulp_text_add(&text, "as a file it is %s: %s", ulp_grade_name(verdict->grade), verdict->text);
-    ulp_text_add(&data, "%s.data", fix->path);
-    ULP_TRY(ulp_taken(!text.failed && !data.failed, error));
+    const char *data = ulp_arena_say(fix->memory, "%s.data", fix->path);
     fix->met = false;
-    fix->reason = ulp_arena_copy(fix->memory, text.data);
+    fix->reason = ulp_arena_say(fix->memory, "as a file it is %s: %s",
+                                ulp_grade_name(verdict->grade), verdict->text);
+    ULP_TRY(ulp_taken(data && fix->reason, error));
     if (!x->options->best) {
         ulp_files_drop(fix->path);
-        ulp_files_drop(data.data);
+        ulp_files_drop(data);
         fix->path = NULL;
     }
-    return ulp_taken(fix->reason, error);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_fix_diagnose_file(struct ulp_fixing *x, struct ulp_error *error)

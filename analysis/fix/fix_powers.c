@@ -234,10 +234,9 @@ enum ulp_status ulp_fix_say_edit(struct ulp_fixing *x, const struct ulp_lint_edi
     ulp_text_add(&text, "%s", said->text);
     if (mended)
         ulp_text_add(&text, "; %zu values more are finite", mended);
-    ULP_TRY(ulp_taken(!text.failed, error));
     edit.rule = ulp_arena_copy(fix->memory, said->rule);
     edit.node = ulp_arena_copy(fix->memory, said->node);
-    edit.text = ulp_arena_copy(fix->memory, text.data);
+    edit.text = ulp_text_keep(&text, fix->memory);
     if (fix->edit_count)
         memcpy(edits, fix->edits, fix->edit_count * sizeof *edits);
     edits[fix->edit_count++] = edit;

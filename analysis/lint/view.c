@@ -212,13 +212,11 @@ static enum ulp_status fill_graph(struct ulp_lint *lint, struct ulp_lint_graph *
 {
     const struct ulp_graph *graph = view->graph;
     const size_t count = graph->value_count + 1;
-    view->types = ulp_arena_take(lint->arena, count, 1);
-    view->constants = ulp_arena_take(lint->arena, count, sizeof *view->constants);
-    view->figures = ulp_arena_take(lint->arena, count, sizeof *view->figures);
-    view->is_output = ulp_arena_take(lint->arena, count, sizeof *view->is_output);
-    ULP_TRY(ulp_taken(view->types && view->constants && view->figures && view->is_output &&
-                          find_readers(lint, view),
-                      error));
+    ULP_TAKE(view->types, lint->arena, count, error);
+    ULP_TAKE(view->constants, lint->arena, count, error);
+    ULP_TAKE(view->figures, lint->arena, count, error);
+    ULP_TAKE(view->is_output, lint->arena, count, error);
+    ULP_TRY(ulp_taken(find_readers(lint, view), error));
     for (size_t o = 0; o < graph->output_count; o++)
         if (graph->outputs[o] >= 0)
             view->is_output[graph->outputs[o]] = true;

@@ -166,11 +166,10 @@ static enum ulp_status complete_types(struct ulp_mixed_job *job, struct ulp_mixe
 static enum ulp_status say_checked(const struct ulp_mixed_job *job, struct ulp_mixed *out,
                                    struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    struct ulp_text text = {0};
     out->sample_count = job->sample_count - job->resized.count;
     ulp_resized_say(&text, &job->resized, out->sample_count);
-    ULP_TRY(ulp_taken(!text.failed, error));
-    out->checked = ulp_arena_copy(out->memory, text.data);
+    out->checked = ulp_text_keep(&text, out->memory);
     return ulp_taken(out->checked, error);
 }
 

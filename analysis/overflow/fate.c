@@ -94,10 +94,9 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
 {
     struct ulp_overflow_course *lane = &meter->lanes[view->lane - 1];
     const size_t outputs = view->step->output_count;
-    const struct ulp_tensor **replace =
-        ulp_arena_take(view->arena, view->step->input_count + 1, sizeof *replace);
-    struct ulp_tensor *stored = ulp_arena_take(view->arena, outputs + 1, sizeof *stored);
-    ULP_TRY(ulp_taken(replace && stored, error));
+    ULP_TAKE_ARRAY(const struct ulp_tensor *, replace, view->arena, view->step->input_count + 1,
+                   error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, stored, view->arena, outputs + 1, error);
     struct ulp_audit_overflow_look look = {.born = born, .from = gather(lane, view->step, replace)};
     if (look.from < 0 && !born)
         return ULP_OK;

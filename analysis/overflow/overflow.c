@@ -17,19 +17,14 @@ static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
     struct ulp_audit_lane *audit = &own->audit;
     lane->name = ulp_arena_copy(meter->forecast.memory, ulp_program_lane_name(program, l + 1));
     lane->arithmetic = program->lanes[l + 1];
-    own->nodes = ulp_arena_take(meter->memory, program->node_count + 1, sizeof *own->nodes);
-    own->hidden_capacity =
-        ulp_arena_take(meter->memory, program->node_count + 1, sizeof *own->hidden_capacity);
-    own->poisoned =
-        ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->poisoned);
-    own->held = ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->held);
-    own->overflow =
-        ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->overflow);
+    ULP_TRY(ulp_taken(lane->name, error));
+    ULP_TAKE(own->nodes, meter->memory, program->node_count + 1, error);
+    ULP_TAKE(own->hidden_capacity, meter->memory, program->node_count + 1, error);
+    ULP_TAKE(own->poisoned, meter->memory, program->main->slot_count + 1, error);
+    ULP_TAKE(own->held, meter->memory, program->main->slot_count + 1, error);
+    ULP_TAKE(own->overflow, meter->memory, program->main->slot_count + 1, error);
     *audit = (struct ulp_audit_lane){.node_count = program->node_count};
-    audit->nodes = ulp_arena_take(meter->memory, program->node_count + 1, sizeof *audit->nodes);
-    ULP_TRY(ulp_taken(lane->name && own->nodes && own->hidden_capacity && own->poisoned &&
-                          own->held && own->overflow && audit->nodes,
-                      error));
+    ULP_TAKE(audit->nodes, meter->memory, program->node_count + 1, error);
     for (size_t n = 0; n < program->node_count; n++) {
         audit->nodes[n].index = n;
         ulp_program_node_types(program, l + 1, n, &audit->nodes[n].types);
@@ -201,9 +196,8 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     const struct ulp_tensor *held = meter->lanes[l - 1].held;
     struct ulp_overflow_node *node;
     bool born = false;
-    struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact),
-                      *stored = ulp_arena_take(arena, step->output_count + 1, sizeof *stored);
-    ULP_TRY(ulp_taken(exact && stored, error));
+    ULP_TAKE_ARRAY(struct ulp_tensor, exact, arena, step->output_count + 1, error);
+    ULP_TAKE_ARRAY(struct ulp_tensor, stored, arena, step->output_count + 1, error);
     enum ulp_status status = ulp_forward_rounded(forward, l, step, arena, &rounded, error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)

@@ -239,13 +239,12 @@ static enum ulp_status look_at_factor(struct measuring *m, int side, struct ulp_
         ulp_math_log2(m->scaling->element.max_finite) - ulp_format_lowest_bit(&m->scaling->element);
     out->blocks = s->group_count * s->line_count * s->block_count;
     out->elements = s->group_count * s->line_count * depth;
-    struct ulp_scales_block *blocks = ulp_arena_take(arena, out->blocks + 1, sizeof *blocks);
-    double *ranges = ulp_arena_take(arena, out->blocks + 1, sizeof *ranges),
-           *sorted = ulp_arena_take(arena, count + 1, sizeof *sorted);
-    m->lines = ulp_arena_take(arena, count + 1, sizeof *m->lines);
-    m->others = ulp_arena_take(arena, s->group_count * depth + 1, sizeof *m->others);
-    m->shared = ulp_arena_take(arena, s->block_count + 1, sizeof *m->shared);
-    ULP_TRY(ulp_taken(m->others && m->shared && blocks && ranges && sorted && m->lines, error));
+    ULP_TAKE_ARRAY(struct ulp_scales_block, blocks, arena, out->blocks + 1, error);
+    ULP_TAKE_ARRAY(double, ranges, arena, out->blocks + 1, error);
+    ULP_TAKE_ARRAY(double, sorted, arena, count + 1, error);
+    ULP_TAKE(m->lines, arena, count + 1, error);
+    ULP_TAKE(m->others, arena, s->group_count * depth + 1, error);
+    ULP_TAKE(m->shared, arena, s->block_count + 1, error);
     sum_others(m, side);
     struct adding adding = {blocks, out, sums};
     look_at_each(m, add_block, &adding);

@@ -254,10 +254,9 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
     const struct ulp_program *program = search->emulation.program;
     const size_t nodes = program->node_count;
     struct ulp_arena *memory = search->emulation.memory;
-    bool *chosen = ulp_arena_take(memory, nodes + 1, sizeof *chosen);
-    search->fixed = ulp_arena_take(memory, nodes + 1, sizeof *search->fixed);
-    search->nodes.free = ulp_arena_take(memory, nodes + 1, sizeof *search->nodes.free);
-    ULP_TRY(ulp_taken(chosen && search->fixed && search->nodes.free, error));
+    ULP_TAKE_ARRAY(bool, chosen, memory, nodes + 1, error);
+    ULP_TAKE(search->fixed, memory, nodes + 1, error);
+    ULP_TAKE(search->nodes.free, memory, nodes + 1, error);
     for (size_t n = 0; n < nodes; n++)
         search->fixed[n] = -1;
     for (size_t p = 0; p < options->never_count + options->always_count; p++) {

@@ -114,9 +114,8 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
 static enum ulp_status report_formats(const struct ulp_searcher *search, struct ulp_search *out,
                                       size_t *place, struct ulp_error *error)
 {
-    bool *used = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *used);
-    out->formats = ulp_arena_take(out->memory, search->choice_count, sizeof *out->formats);
-    ULP_TRY(ulp_taken(used && out->formats, error));
+    ULP_TAKE_ARRAY(bool, used, search->emulation.memory, search->choice_count, error);
+    ULP_TAKE(out->formats, out->memory, search->choice_count, error);
     for (size_t l = 0; l < search->layer_count && search->given; l++)
         if (search->fewer[l] >= 0)
             used[search->fewer[l]] = true;

@@ -87,8 +87,6 @@ void ulp_page_document(const struct ulp_page *page, const char *kind, json_t *ro
 /* The same as a text, which the caller frees. */
 enum ulp_status ulp_document_text(const char *kind, json_t *root, size_t most, int width,
                                   bool colour, char **out, struct ulp_error *error);
-/* The tables alone; nothing on a page for prose. */
-void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most);
 
 /* ---- document_path.c: what stands at a path in JSON ---- */
 

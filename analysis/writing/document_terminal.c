@@ -275,8 +275,7 @@ static void add_note(const struct ulp_page *page, const struct ulp_document_bloc
         ulp_page_wrapped(page, text.data ? text.data : "", used > 2 ? NOTE_AT : 4, used);
 }
 
-static void add_blocks(const struct ulp_page *page, const char *kind, json_t *root, size_t most,
-                       bool all)
+void ulp_page_document(const struct ulp_page *page, const char *kind, json_t *root, size_t most)
 {
     struct ulp_document document = {0};
     struct ulp_error ignored;  /* memory, which the page's text knows */
@@ -284,7 +283,7 @@ static void add_blocks(const struct ulp_page *page, const char *kind, json_t *ro
     page->out->failed |= !root || ulp_document_make(kind, root, &document, &ignored) != ULP_OK;
     static const enum ulp_block_kind order[] = {ULP_BLOCK_HEADLINE, ULP_BLOCK_NOTE,
                                                 ULP_BLOCK_TABLE};
-    for (size_t o = all ? 0 : 2; o < sizeof order / sizeof *order; o++)
+    for (size_t o = 0; o < sizeof order / sizeof *order; o++)
         for (size_t b = 0; b < document.block_count; b++) {
             const struct ulp_document_block *block = &document.blocks[b];
             if (block->page || block->kind != order[o])
@@ -300,19 +299,6 @@ static void add_blocks(const struct ulp_page *page, const char *kind, json_t *ro
         }
     ulp_document_free(&document);
     json_decref(root);
-}
-
-void ulp_page_document(const struct ulp_page *page, const char *kind, json_t *root, size_t most)
-{
-    add_blocks(page, kind, root, most, true);
-}
-
-void ulp_page_tables(const struct ulp_page *page, const char *kind, json_t *root, size_t most)
-{
-    if (page->width == ULP_PAGE_PROSE)
-        json_decref(root);
-    else
-        add_blocks(page, kind, root, most, false);
 }
 
 enum ulp_status ulp_document_text(const char *kind, json_t *root, size_t most, int width,
