@@ -2,8 +2,11 @@
 #include "base/error.h"
 #include "analysis/audit/audit_overflow.h"
 
+#include <math.h>
 
-#include "run/program/program.h"
+#include "analysis/audit/audit_pair.h"
+#include "number/function/math.h"
+#include "tensor/tensor.h"
 
 /* ---- constants ---- */
 
@@ -98,6 +101,33 @@ ptrdiff_t ulp_audit_overflow_join(struct ulp_audit_lane *lane, ptrdiff_t a, ptrd
     to->spoils = first_of(to->spoils, from->spoils);
     to->reaches_output |= from->reaches_output;
     return a;
+}
+
+bool ulp_audit_overflow_misleads(const struct ulp_event *event, size_t lane, size_t output,
+                                 double ref_rms)
+{
+    const struct ulp_tensor *out = event->values[(lane + 1) * event->output_count + output].entire,
+                            *truth = event->values[output].entire;
+    bool wrong = false;
+    for (size_t i = 0; i < event->input_count && out->count == truth->count && !wrong; i++) {
+        const struct ulp_tensor *own = event->inputs[(lane + 1) * event->input_count + i].entire,
+                                *exact = event->inputs[i].entire;
+        double by_it = 0, all = 0, most = 0;
+        if (!own || !ulp_element_is_float(own->element) || own->count != exact->count ||
+            !ulp_pair_reaches(own, out))
+            continue;
+        for (size_t e = 0; e < out->count; e++) {
+            const size_t at = ulp_pair_element(own, out, e);
+            const double apart = fabs(ulp_tensor_read(out, e) - ulp_tensor_read(truth, e));
+            const bool its =
+                !isfinite(ulp_tensor_read(own, at)) && isfinite(ulp_tensor_read(exact, at));
+            all += apart * apart;
+            by_it += its ? apart * apart : 0;
+            most = its ? ulp_math_max(most, apart) : most;
+        }
+        wrong = most > ref_rms / 8 && by_it > all / 2;
+    }
+    return wrong;
 }
 
 ptrdiff_t ulp_audit_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audit_node *node,

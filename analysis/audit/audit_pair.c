@@ -22,9 +22,24 @@ struct ulp_pair ulp_pair_find(const struct ulp_program *program, const struct ul
                              event->inputs[(lane + 1) * event->input_count + at].entire};
 }
 
+bool ulp_pair_reaches(const struct ulp_tensor *small, const struct ulp_tensor *large)
+{
+    if (small->count == large->count)
+        return true;
+    if (small->rank > large->rank || !small->count)
+        return false;
+    for (int d = 1; d <= small->rank; d++)
+        if (small->dims[small->rank - d] != 1 &&
+            small->dims[small->rank - d] != large->dims[large->rank - d])
+            return false;
+    return true;
+}
+
 size_t ulp_pair_element(const struct ulp_tensor *term, const struct ulp_tensor *sum, size_t i)
 {
     size_t at = 0, stride = 1;
+    if (term->count == sum->count)
+        return i;
     for (int d = sum->rank - 1, t = term->rank - 1; d >= 0; d--, t--) {
         const size_t index = i % (size_t)sum->dims[d];
         i /= (size_t)sum->dims[d];

@@ -5,6 +5,7 @@
 
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/audit_pair.h"
 #include "tensor/tensor.h"
 
 static bool is_zeroed(const struct ulp_tensor *own, const struct ulp_tensor *reference, size_t i)
@@ -25,36 +26,6 @@ static bool has_become_zero(const struct ulp_tensor *own, const struct ulp_tenso
     return false;
 }
 
-/* Does the tensor broadcast to the other's shape, or has it its elements in the same order? */
-static bool reaches(const struct ulp_tensor *small, const struct ulp_tensor *large)
-{
-    if (small->count == large->count)
-        return true;
-    if (small->rank > large->rank || !small->count)
-        return false;
-    for (int d = 1; d <= small->rank; d++)
-        if (small->dims[small->rank - d] != 1 &&
-            small->dims[small->rank - d] != large->dims[large->rank - d])
-            return false;
-    return true;
-}
-
-/* The element of the smaller that element i of the larger is of. */
-static size_t find_element(const struct ulp_tensor *small, const struct ulp_tensor *large, size_t i)
-{
-    size_t at = 0, stride = 1;
-    if (small->count == large->count)
-        return i;
-    for (int d = 1; d <= small->rank; d++) {
-        const size_t size = (size_t)large->dims[large->rank - d];
-        if (small->dims[small->rank - d] != 1)
-            at += i % size * stride;
-        stride *= (size_t)small->dims[small->rank - d];
-        i /= size;
-    }
-    return at;
-}
-
 /* Do all zeros of the output come from zeros of this input? Where the output is the smaller, of a
  * sum along an axis, of rows that are 0. */
 static bool hands_on(const struct ulp_program *program, const struct ulp_event *event,
@@ -64,12 +35,12 @@ static bool hands_on(const struct ulp_program *program, const struct ulp_event *
     const struct ulp_tensor *to = out->entire, *truth = event->values[0].entire;
     if (program->nodes[event->index].step->bound.op->route > ULP_ROUTE_SAME) /* a Cast may make 0 */
         return true;
-    const bool grows = reaches(in, to);
-    if (!grows && !reaches(to, in))
+    const bool grows = ulp_pair_reaches(in, to);
+    if (!grows && !ulp_pair_reaches(to, in))
         return false;
     for (size_t e = 0; e < (grows ? to->count : in->count); e++) {
-        const size_t at = grows ? find_element(in, to, e) : e,
-                     result = grows ? e : find_element(to, in, e);
+        const size_t at = grows ? ulp_pair_element(in, to, e) : e,
+                     result = grows ? e : ulp_pair_element(to, in, e);
         if (is_zeroed(to, truth, result) &&
             (ulp_tensor_read(in, at) != 0 || (grows && ulp_tensor_read(exact, at) == 0)))
             return false;
@@ -175,12 +146,13 @@ static size_t count_broken(const struct ulp_event *event, size_t l,
     const struct ulp_tensor *out = event->values[(l + 1) * event->output_count].entire,
                             *truth = event->values[0].entire;
     size_t count = 0;
-    if (event->output_count != 1 || !is_pair(out, truth) || (input && !reaches(input->entire, out)))
+    if (event->output_count != 1 || !is_pair(out, truth) ||
+        (input && !ulp_pair_reaches(input->entire, out)))
         return SIZE_MAX;
     for (size_t e = 0; e < out->count; e++)
         count += !isfinite(ulp_tensor_read(out, e)) && isfinite(ulp_tensor_read(truth, e)) &&
                  (!input ||
-                  is_zeroed(input->entire, exact->entire, find_element(input->entire, out, e)));
+                  is_zeroed(input->entire, exact->entire, ulp_pair_element(input->entire, out, e)));
     return count;
 }
 
