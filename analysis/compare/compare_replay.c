@@ -12,6 +12,7 @@
 #include "analysis/measure/row_match.h"
 #include "base/error.h"
 #include "graph/scoped.h"
+#include "number/function/math.h"
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
@@ -182,8 +183,8 @@ static size_t rank_boxes(const struct ulp_tensor *boxes, const struct ulp_tensor
         for (size_t k = 0; k < 4; k++)
             c[k] = ulp_tensor_read(boxes, (image * n + i) * 4 + k);
         for (size_t k = 0; k < 2; k++) { /* any two corners may be given */
-            box->box[k] = center ? c[k] : fmin(c[k], c[k + 2]);
-            box->box[k + 2] = center ? c[k + 2] : fmax(c[k], c[k + 2]);
+            box->box[k] = center ? c[k] : ulp_math_min(c[k], c[k + 2]);
+            box->box[k + 2] = center ? c[k + 2] : ulp_math_max(c[k], c[k + 2]);
         }
         count += box->ranked.value > score;
     }

@@ -88,8 +88,6 @@ static inline double ulp_judged_decibels(const struct ulp_judged *judged, double
 /* "classify by name" */
 void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged);
 
-/* judged_rows.c: the first of the largest; NaN is no choice where there is another. */
-size_t ulp_first_choice(const double *row, size_t length);
 /* Log-probabilities in place: of probabilities their logarithms (true), of scores less the
  * logarithm of the sum of their exponentials. */
 bool ulp_judged_logs(double *row, size_t length);

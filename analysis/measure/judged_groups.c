@@ -61,8 +61,19 @@ static bool is_dead(const struct ulp_judged_groups *g, const struct ulp_judged_p
            rms_of(part->squares, (double)part->count) >= counts * g->rms;
 }
 
+size_t ulp_first_choice(const double *row, size_t length)
+{
+    size_t first = 0;
+    for (size_t i = 1; i < length; i++)
+        if (row[i] > row[first] || (isnan(row[first]) && !isnan(row[i])))
+            first = i;
+    return first;
+}
+
 void ulp_groups_prepare(struct ulp_judged *out)
 {
+    for (int f = 0; f < ULP_JUDGED_COUNT; f++)
+        *(double *)(void *)((char *)out + ulp_judged_rows[f].offset) = NAN;
     out->columns = out->channels = NAN;
     out->group_kind = out->group_at = out->group_carries = NAN;
     out->faint_kind = out->faint_at = out->faint_carries = NAN;

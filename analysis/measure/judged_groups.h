@@ -27,7 +27,9 @@ struct ulp_judged_groups {
 /* *parts: memory, to be freed (ulp_free_of) after all. */
 enum ulp_status ulp_groups_open(struct ulp_judged_groups *groups, const struct ulp_tensor *base,
                                 void **parts, struct ulp_budget *budget, struct ulp_error *error);
-/* Figures that are none yet. */
+/* The first of the largest; NaN is no choice where there is another. */
+size_t ulp_first_choice(const double *row, size_t length);
+/* Figures, of rows and of groups, that are none yet. */
 void ulp_groups_prepare(struct ulp_judged *out);
 /* A row of both; constant ones are counted. */
 void ulp_groups_add(struct ulp_judged_groups *groups, size_t row, const double *value,

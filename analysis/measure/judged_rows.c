@@ -30,15 +30,6 @@ struct judging {
     bool logs;    /* of scores: they are logarithms of probabilities */
 };
 
-size_t ulp_first_choice(const double *row, size_t length)
-{
-    size_t first = 0;
-    for (size_t i = 1; i < length; i++)
-        if (row[i] > row[first] || (isnan(row[first]) && !isnan(row[i])))
-            first = i;
-    return first;
-}
-
 static bool has_nan(const double *row, size_t length)
 {
     bool any = false;
@@ -350,13 +341,11 @@ static void prepare_figures(struct ulp_judged *out, struct ulp_purpose purpose,
     out->sqnr_db = NAN;
     out->rows = (double)j->rows;
     out->elements = (double)(j->rows * j->length);
-    for (int f = 0; f < ULP_JUDGED_COUNT; f++)
-        *(double *)(void *)((char *)out + ulp_judged_rows[f].offset) = NAN;
+    ulp_groups_prepare(out);
     if (task == ULP_TASK_CLASSIFY || task == ULP_TASK_TEXT)
         out->top1_flips = out->top1_clear = out->top1_margin = 0;
     if (task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT)
         out->mask_flips = 0;
-    ulp_groups_prepare(out);
     if (task != ULP_TASK_INTEGER && task != ULP_TASK_OBJECTS && j->length > 1)
         out->constant_rows = 0;
 }

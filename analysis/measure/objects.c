@@ -386,8 +386,6 @@ static void prepare(const struct list *list, bool columns, struct ulp_judged *ou
                                .basis = columns ? ULP_BASIS_COLUMNS : ULP_BASIS_LIST,
                                .sqnr_db = NAN,
                                .elements = (double)(list->batches * list->base.count)};
-    for (int f = 0; f < ULP_JUDGED_COUNT; f++)
-        *(double *)(void *)((char *)out + ulp_judged_rows[f].offset) = NAN;
     ulp_groups_prepare(out);
 }
 
