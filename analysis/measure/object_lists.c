@@ -25,19 +25,35 @@ static bool has_length(const struct ulp_tensor *shape, int64_t length)
     return any;
 }
 
+/* Of what a TopK takes; 0: not known; -1: another axis is as long, as where of each token as many
+ * experts are taken as there are tokens, and which one a length means cannot be told. */
+static int64_t find_length(const struct choices *choices, const struct ulp_step *step)
+{
+    const int slot = step->outputs[0] >= 0 ? step->outputs[0] : step->outputs[1];
+    const struct ulp_tensor *shape = slot < 0 ? NULL : &choices->block->slots[slot].shape;
+    int64_t axis = ulp_node_int(step->bound.node, "axis", -1);
+    if (!shape || !shape->type || !shape->rank)
+        return 0;
+    axis += axis < 0 ? shape->rank : 0;
+    for (int d = 0; d < shape->rank; d++)
+        if (d != axis && shape->dims[d] == shape->dims[axis])
+            return -1;
+    return shape->dims[axis];
+}
+
 /* The bit of a step that chooses rows. */
 static uint64_t add_choice(struct choices *choices, const struct ulp_step *step)
 {
+    const bool taken = strcmp(step->bound.op->name, "TopK") == 0;
     if (choices->count == CHOICES_MAX ||
         !ulp_is_word(step->bound.op->name, "TopK NonMaxSuppression NonZero"))
         return 0;
+    const int64_t length = taken ? find_length(choices, step) : 0;
+    if (length < 0)
+        return 0;
     const size_t c = choices->count++;
-    const struct ulp_tensor *shape = &choices->block->slots[step->outputs[0]].shape;
-    const int64_t axis = ulp_node_int(step->bound.node, "axis", -1);
     choices->counts[c] = strcmp(step->bound.op->name, "NonZero") == 0;
-    choices->length[c] = strcmp(step->bound.op->name, "TopK") == 0 && shape->type && shape->rank
-                             ? shape->dims[axis < 0 ? axis + shape->rank : axis]
-                             : 0;
+    choices->length[c] = length;
     return (uint64_t)1 << c;
 }
 

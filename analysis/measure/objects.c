@@ -9,7 +9,10 @@
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 
-enum { WEIGHTS_MAX = 64 }; /* longer rows of numbers have one weight */
+enum {
+    WEIGHTS_MAX = 64, /* longer rows of numbers have one weight */
+    END_SHARE = 20    /* a list's end is no more than one of so many objects */
+};
 
 /* What a part of a row is: a box; any numbers; a class, which may be another's; integers that say
  * which object it is; a score. */
@@ -33,8 +36,10 @@ struct list {
     struct column *columns;
     size_t column_count, width, batches;
     ptrdiff_t score; /* its place in a row; -1: there is none */
-    bool likely;     /* scores are from 0 to 1, and objects those of ULP_OBJECT and more */
-    bool numbers;    /* rows have boxes or other numbers, by which they are told apart */
+    bool shares;     /* scores are from 0 to 1 */
+    bool likely;     /* and objects those of ULP_OBJECT and more */
+    bool boxes;
+    bool numbers; /* rows have boxes or other numbers, by which they are told apart */
 };
 
 static size_t width_of(const struct ulp_object_part *part)
@@ -78,9 +83,10 @@ static bool is_called(const char *name, const char *word)
     return name && strstr(name, word);
 }
 
-/* Numbers count by their spread over the reference's rows. */
+/* Numbers count by their spread over the reference's rows, scores by their rms. */
 static void weigh(const struct list *list, struct column *column)
 {
+    const bool score = (ptrdiff_t)column->first == list->score;
     const size_t rows = list->batches * list->base.count;
     const bool one = column->width > WEIGHTS_MAX;
     for (size_t c = 0; c < (one ? 1 : column->width); c++) {
@@ -91,7 +97,8 @@ static void weigh(const struct list *list, struct column *column)
                              off = x - mean;
                 if (!isfinite(x))
                     continue;
-                mean += off / ++count;
+                count++;
+                mean += score ? 0 : off / count;
                 squares += off * (x - mean);
             }
         column->weights[c] = squares > 0 ? count / squares : 1;
@@ -102,6 +109,7 @@ static void add_column(struct list *list, enum kind kind, size_t first, size_t w
 {
     struct column *column = &list->columns[list->column_count++];
     *column = (struct column){.kind = kind, .first = first, .width = width, .corners = corners};
+    list->boxes |= kind == BOX;
     list->numbers |= kind == BOX || kind == NUMBERS;
     if (kind == SCORE)
         list->score = (ptrdiff_t)first;
@@ -109,27 +117,57 @@ static void add_column(struct list *list, enum kind kind, size_t first, size_t w
         weigh(list, column);
 }
 
+static void add_score(struct list *list, size_t first, bool shares)
+{
+    add_column(list, SCORE, first, 1, false);
+    list->shares = shares;
+    if (!shares)
+        add_column(list, NUMBERS, first, 1, false);
+}
+
+/* The output that holds a score for each row: one that is called so, or falls, or else has numbers
+ * from 0 to 1 alone, by which *likely no object is one; the count: there is none. */
+static size_t find_score(const struct list *list, const struct ulp_object_part *parts, size_t count,
+                         bool *likely)
+{
+    size_t best = count;
+    int most = 0;
+    for (size_t p = 0, first = 0; p < count; first += width_of(&parts[p]), p++) {
+        if (width_of(&parts[p]) != 1 || !ulp_type_is_float(parts[p].base->type))
+            continue;
+        const struct look look = look_at(list, first, 1);
+        const bool called = is_called(parts[p].name, "score") || is_called(parts[p].name, "conf");
+        const int like = 4 * called + 2 * look.falls + look.shares;
+        if (like <= most)
+            continue;
+        most = like;
+        best = p;
+    }
+    *likely = most > 1;
+    return best;
+}
+
 /* What an output's part of a row is. */
-static void add_part(struct list *list, const struct ulp_object_part *part, size_t first)
+static void add_part(struct list *list, const struct ulp_object_part *part, size_t first,
+                     bool score)
 {
     struct ulp_objects columns;
     const size_t width = width_of(part);
     const struct look look = look_at(list, first, width);
+    if (!width)
+        return;
     if (ulp_objects_columns(part->base, &columns)) {
         for (size_t c = 0; c < width; c++)
             if ((int)c == columns.box)
                 add_column(list, BOX, first + c, 4, true);
             else if ((int)c == columns.score)
-                add_column(list, SCORE, first + c, 1, false);
+                add_score(list, first + c, true);
             else if ((int)c < columns.box || (int)c >= columns.box + 4)
                 add_column(list, CLASS, first + c, 1, false);
     } else if (!ulp_type_is_float(part->base->type)) {
         add_column(list, width == 1 ? CLASS : IDENTITY, first, width, false);
-    } else if (width == 1 && list->score < 0 &&
-               (look.shares || look.falls || is_called(part->name, "score") ||
-                is_called(part->name, "conf"))) {
-        add_column(list, SCORE, first, 1, false);
-        list->likely = look.shares;
+    } else if (score) {
+        add_score(list, first, look.shares);
     } else {
         add_column(list, width == 4 && (look.corners || look.sizes) ? BOX : NUMBERS, first, width,
                    look.corners);
@@ -140,28 +178,26 @@ static void add_part(struct list *list, const struct ulp_object_part *part, size
 static void add_choice(struct list *list)
 {
     struct column *scores = NULL;
-    bool other = list->score >= 0, boxes = false;
+    bool other = list->score >= 0, shares = true;
     for (size_t c = 0; c < list->column_count; c++) {
         struct column *column = &list->columns[c];
-        boxes |= column->kind == BOX;
         other |= column->kind == CLASS || column->kind == IDENTITY ||
                  (column->kind == NUMBERS && (scores || column->width < 2));
         scores = column->kind == NUMBERS ? column : scores;
     }
-    if (!boxes || other || !scores)
+    if (!list->boxes || other || !scores)
         return;
     struct side *const sides[] = {&list->base, &list->value};
-    list->likely = true;
     for (int s = 0; s < 2; s++)
         for (size_t r = 0; r < list->batches * sides[s]->count; r++) {
             double *row = sides[s]->rows + r * list->width;
             const size_t most = ulp_first_choice(row + scores->first, scores->width);
             row[list->width - 2] = row[scores->first + most];
             row[list->width - 1] = (double)most;
-            list->likely &= s || (row[list->width - 2] >= 0 && row[list->width - 2] <= 1);
+            shares &= s || (row[list->width - 2] >= 0 && row[list->width - 2] <= 1);
         }
     *scores = (struct column){.kind = CLASS, .first = list->width - 1, .width = 1};
-    add_column(list, SCORE, list->width - 2, 1, false);
+    add_score(list, list->width - 2, shares);
 }
 
 /* Of one side all parts side by side. */
@@ -211,27 +247,44 @@ static bool measure_list(struct list *list, const struct ulp_object_part *parts,
 
 /* ---- matching ---- */
 
-/* How much two rows are the same object, by their numbers: 1 wholly, 0 not at all. */
-static double compare_numbers(const struct list *list, const double *base, const double *value)
+static bool is_equal(const double *a, const double *b, size_t count)
 {
-    double least = 1;
-    for (size_t c = 0; c < list->column_count; c++) {
-        const struct column *column = &list->columns[c];
-        double sum = 0, same = 1;
-        if (column->kind == BOX) {
-            same = ulp_box_iou(base + column->first, value + column->first, column->corners);
-            if (isnan(same)) /* padding */
-                same = memcmp(base + column->first, value + column->first, 4 * sizeof *base) == 0;
-        } else if (column->kind == NUMBERS) {
-            for (size_t k = 0; k < column->width; k++) {
-                const double off = value[column->first + k] - base[column->first + k];
-                sum += column->weights[column->width > WEIGHTS_MAX ? 0 : k] * off * off;
-            }
-            same = 1 - sqrt(sum / (double)column->width);
-        }
-        least = same < least ? same : !(same >= least) ? 0 : least; /* NaN: not at all */
+    size_t i = 0;
+    while (i < count && a[i] == b[i])
+        i++;
+    return i == count;
+}
+
+/* How much two rows are the same object, by one part: 1 wholly, 0 and less not at all. What is less
+ * than `least` is not computed to its end. */
+static double compare_column(const struct column *column, const double *base, const double *value,
+                             double least)
+{
+    const double *b = base + column->first, *v = value + column->first,
+                 most = (1 - least) * (1 - least) * (double)column->width;
+    double sum = 0;
+    if (column->kind == BOX) {
+        const double same = ulp_box_iou(b, v, column->corners);
+        return isnan(same) ? is_equal(b, v, 4) : same; /* padding */
     }
-    return ulp_math_max(least, 0);
+    for (size_t k = 0; k < column->width && !(sum > most); k++)
+        sum += column->weights[column->width > WEIGHTS_MAX ? 0 : k] * (v[k] - b[k]) * (v[k] - b[k]);
+    return 1 - sqrt(sum / (double)column->width);
+}
+
+/* ... by all of them, from `least` on; else 0. */
+static double compare_numbers(const struct list *list, const double *base, const double *value,
+                              double least)
+{
+    double all = 1;
+    for (size_t c = 0; c < list->column_count && all > 0; c++) {
+        const struct column *column = &list->columns[c];
+        if (column->kind != BOX && column->kind != NUMBERS)
+            continue;
+        const double same = compare_column(column, base, value, least);
+        all = !(same >= least) ? 0 : ulp_math_min(all, same); /* NaN: not at all */
+    }
+    return all;
 }
 
 static bool has_same(const struct list *list, const double *base, const double *value,
@@ -241,8 +294,7 @@ static bool has_same(const struct list *list, const double *base, const double *
     for (size_t c = 0; c < list->column_count && same; c++) {
         const struct column *column = &list->columns[c];
         if (column->kind == IDENTITY || (column->kind == CLASS && !any_class))
-            same = memcmp(base + column->first, value + column->first,
-                          column->width * sizeof *base) == 0;
+            same = is_equal(base + column->first, value + column->first, column->width);
     }
     return same;
 }
@@ -262,7 +314,7 @@ static void match(struct list *list, size_t batch, double least, bool any_class)
                          *x = row_of(list, &list->value, batch, v);
             if (list->value.partner[other + v] != SIZE_MAX || !has_same(list, b, x, any_class))
                 continue;
-            const double same = compare_numbers(list, b, x);
+            const double same = compare_numbers(list, b, x, most);
             if (same > most || (same == most && best == SIZE_MAX)) {
                 most = same;
                 best = v;
@@ -283,7 +335,7 @@ static bool is_object(const struct list *list, const double *row)
 }
 
 /* Scores of one side's list up to here are its end, where what is left out is as good; -infinity:
- * it has none. */
+ * it has none, as where all scores are equal. */
 static double find_end(const struct list *list, const struct side *side, size_t batch)
 {
     double least = INFINITY, most = -INFINITY;
@@ -292,7 +344,7 @@ static double find_end(const struct list *list, const struct side *side, size_t 
         least = ulp_math_min(least, score);
         most = ulp_math_max(most, score);
     }
-    return most >= least ? least + 0.01 * (most - least) : (double)-INFINITY;
+    return most > least ? least + 0.01 * (most - least) : (double)-INFINITY;
 }
 
 /* Objects of one side that have no partner; of these those at the list's end. */
@@ -310,33 +362,39 @@ static double count_alone(struct list *list, size_t batch, const struct side *si
     return alone;
 }
 
-static bool has_boxes(const struct list *list)
+static void keep_largest(double *figure, double value)
 {
-    bool boxes = false;
-    for (size_t c = 0; c < list->column_count; c++)
-        boxes |= list->columns[c].kind == BOX;
-    return boxes;
+    *figure = isnan(*figure) ? value : ulp_math_max(*figure, value);
 }
 
-/* What has become of objects that are there on both sides. */
+/* What has become of objects that are there on both sides. Beside boxes other numbers are fine
+ * unless they have moved. */
 static void judge_pair(const struct list *list, size_t batch, size_t r, struct ulp_judged *out)
 {
     const size_t p = list->base.partner[batch * list->base.count + r];
     const double *b = row_of(list, &list->base, batch, r),
                  *v = row_of(list, &list->value, batch, p);
-    const bool boxes = has_boxes(list), named = has_same(list, b, v, false);
-    const double same = list->numbers ? compare_numbers(list, b, v) : 1;
+    const bool named = has_same(list, b, v, false);
+    bool moved = false;
     if (!is_object(list, b) && !is_object(list, v))
         return;
+    for (size_t c = 0; c < list->column_count; c++) {
+        const struct column *column = &list->columns[c];
+        const bool box = column->kind == BOX;
+        if (!box && column->kind != NUMBERS)
+            continue;
+        const double same = compare_column(column, b, v, -INFINITY);
+        moved |= !(same >= (box ? 0.5 : 0.9));
+        if (box)
+            out->iou = isnan(out->iou) ? same : ulp_math_min(out->iou, same);
+        else if (!list->boxes || (ptrdiff_t)column->first == list->score)
+            keep_largest(&out->numbers_off, 1 - same);
+    }
     out->turned += p != r;
     out->renamed += !named;
-    out->moved += named && same < (boxes ? 0.5 : 0.9);
-    if (boxes)
-        out->iou = isnan(out->iou) ? same : ulp_math_min(out->iou, same);
-    if (list->likely) {
-        const double shift = fabs(v[list->score] - b[list->score]);
-        out->score_shift = isnan(out->score_shift) ? shift : ulp_math_max(out->score_shift, shift);
-    }
+    out->moved += named && moved;
+    if (list->shares)
+        keep_largest(&out->score_shift, fabs(v[list->score] - b[list->score]));
 }
 
 static double count_objects(const struct list *list, const struct side *side, size_t batch)
@@ -361,13 +419,28 @@ static void judge_batch(struct list *list, size_t batch, struct ulp_judged *out)
     double ended[2] = {0, 0};
     const double lost = count_alone(list, batch, &list->base, &ended[0]),
                  found = count_alone(list, batch, &list->value, &ended[1]),
-                 missed = ulp_math_max(lost - ended[0], found - ended[1]);
+                 rows = ulp_math_max(count_objects(list, &list->base, batch),
+                                     count_objects(list, &list->value, batch)),
+                 most = floor(rows / END_SHARE), /* of few the last one is no end */
+        missed =
+            ulp_math_max(lost - ulp_math_min(ended[0], most), found - ulp_math_min(ended[1], most));
     out->lost += missed;
     out->ended += ulp_math_max(lost, found) - missed;
-    out->rows += ulp_math_max(count_objects(list, &list->base, batch),
-                              count_objects(list, &list->value, batch));
-    if (missed > 0 && has_boxes(list))
+    out->rows += rows;
+    if (missed > 0 && list->boxes)
         out->iou = 0;
+}
+
+/* Has some integer more rows than one? Numbers of users or items have not. */
+static bool has_classes(const struct list *list)
+{
+    bool found = false;
+    for (size_t c = 0; c < list->column_count; c++)
+        for (size_t r = 0; r < list->base.count && !found; r++)
+            for (size_t q = 0; q < r && list->columns[c].kind == CLASS && !found; q++)
+                found = is_equal(row_of(list, &list->base, 0, r) + list->columns[c].first,
+                                 row_of(list, &list->base, 0, q) + list->columns[c].first, 1);
+    return found;
 }
 
 /* Without a score that makes an object, all rows are; but of columns that only look like a list's
@@ -375,7 +448,7 @@ static void judge_batch(struct list *list, size_t batch, struct ulp_judged *out)
 static void settle_objects(struct list *list, bool columns)
 {
     double objects = 0;
-    for (size_t b = 0; b < list->batches; b++)
+    for (size_t b = 0; b < list->batches && list->likely; b++)
         objects += count_objects(list, &list->base, b) + count_objects(list, &list->value, b);
     list->likely &= objects > 0 || columns;
 }
@@ -413,10 +486,12 @@ enum ulp_status ulp_objects_judge(const struct ulp_object_part *parts, size_t co
         ulp_allocate(&list.columns, list.width, sizeof *list.columns, budget, "objects", error));
     ULP_TRY(read_side(&list, parts, count, true, budget, error));
     ULP_TRY(read_side(&list, parts, count, false, budget, error));
+    bool likely;
+    const size_t score = find_score(&list, parts, count, &likely);
     for (size_t p = 0, first = 0; p < count; first += width_of(&parts[p]), p++)
-        add_part(&list, &parts[p], first);
-    list.likely |= out->basis == ULP_BASIS_COLUMNS;
+        add_part(&list, &parts[p], first, p == score);
     add_choice(&list);
+    list.likely = list.shares && (likely || score == count) && (list.boxes || has_classes(&list));
     settle_objects(&list, out->basis == ULP_BASIS_COLUMNS);
     for (size_t b = 0; b < list.batches; b++)
         judge_batch(&list, b, out);

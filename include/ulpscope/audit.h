@@ -129,7 +129,7 @@ struct ulp_judged {
     double sqnr_db;
     double rows, columns, channels, elements; /* that figures are of */
     double top1_flips, top1_clear, top1_margin, top5_changes, logprob, kl, iou, row_cosine,
-        mask_flips, score_shift, differing, objects_off, constant_rows, constant_columns, constant_channels,
+        mask_flips, score_shift, differing, objects_off, numbers_off, constant_rows, constant_columns, constant_channels,
         group_db, faint_db;
     /* of objects_off; those at the end of the list, which are not; those in another row */
     double lost, moved, renamed, ended, turned;

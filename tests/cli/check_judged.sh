@@ -157,6 +157,45 @@ END
         "$program" compare list.onnx -i list.npz "$name.npz" -q >out
         tr -s '\n ' ' ' <out | grep -qF "outputs: $grade (scores, objects by its list: $count of 20 objects are lost, moved or named otherwise $what)" || fail "a list, $name: $(head -3 out)"
     done
+    # Ten rows: of few the last one is no end, nor is any of equal scores; a score that is none from 0 to 1 is a number, and
+    # without boxes or classes no score makes an object.
+    python <<'END' || fail "no short lists"
+random = np.random.default_rng(1)
+low, index = random.uniform(0, 300, (1, 40, 2)), np.arange(30, 40)[::-1]
+boxes, vectors = np.concatenate([low, low + random.uniform(20, 80, (1, 40, 2))], 2).astype("f4"), random.normal(size=(1, 40, 16)).astype("f4")
+nodes = [node("TopK", "s k", "scores i", "take"), node("Squeeze", "i front", "j", "j"), node("Gather", "table j", "rows", "rows", axis=1)]
+def write(name, scores, table, change):
+    write_model(name + ".onnx", nodes, {"s": (1, 40), "table": table.shape}, {"scores": None, "rows": None}, {"k": np.array([10]), "front": np.array([0])}, opset=17)
+    np.savez(name + ".npz", s=scores, table=table)
+    y = {"scores": scores[:, index].copy(), "rows": table[:, index].copy()}
+    change(y)
+    np.savez(name + "_recorded.npz", **y)
+rising = np.linspace(0.3, 0.9, 40, dtype="f4")[None]
+def last(y): y["rows"][0, 9] += 1000
+def far(y): y["rows"] += 1000
+def half(y): y["scores"] *= np.float32(0.5)
+def others(y): y["rows"][0, 1:] += 5
+def near(y): y["rows"] += 0.03 * vectors[0, 0].std()
+write("last", rising, boxes, last)
+write("logits", 20 * rising - 3, boxes, half)
+write("items", np.where(rising == rising.max(), 0.6, rising / 10).astype("f4"), vectors, others)
+write("near", rising, vectors, near)
+index = np.arange(10)
+write("equal", np.full((1, 40), 0.9, "f4"), boxes, far)
+END
+    for line in "last|broken|1 of 10" "logits|broken|10 of 10" "items|broken|9 of 10" "equal|broken|10 of 10" "near|borderline|an object's numbers are off by 0.0"; do
+        IFS='|' read -r name grade what <<<"$line"
+        "$program" compare $name.onnx -i $name.npz ${name}_recorded.npz -q >out
+        tr -s '\n ' ' ' <out | grep -qF "outputs: $grade (scores, objects by its list: $what" || fail "a short list, $name: $(head -3 out)"
+    done
+    # As many experts of each token as there are tokens: no rows.
+    python <<'END' || fail "no experts"
+random = np.random.default_rng(1)
+write_model("experts.onnx", [node("MatMul", "x gate", "l"), node("TopK", "l k", "v i"), node("MatMul", "v w", "y")], {"x": (3, 8)}, ["y"],
+            {"gate": random.normal(size=(8, 8)).astype("f4"), "k": np.array([3]), "w": random.normal(size=(3, 64)).astype("f4")})
+np.savez("experts.npz", x=random.normal(size=(3, 8)).astype("f4"))
+END
+    says 0 "experts" "fine (signal)" audit experts.onnx -i experts.npz -a fp16 -q --no-attribute
     says 0 "no objects" "not judged: y has no object with a score of 0.25" audit objects.onnx -i faint.npz -a fp16 -q --no-attribute
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
     python <<'END' || fail "no deep network"
