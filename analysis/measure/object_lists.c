@@ -25,8 +25,9 @@ static bool has_length(const struct ulp_tensor *shape, int64_t length)
     return any;
 }
 
-/* Of what a TopK takes; 0: not known; -1: another axis is as long, as where of each token as many
- * experts are taken as there are tokens, and which one a length means cannot be told. */
+/* Of what a TopK takes; 0: not known; -1: it is no list's. Another axis is as long, as where of each
+ * token as many experts are taken as there are tokens, and which one a length means cannot be told;
+ * or what stands in a row was chosen by several choices. */
 static int64_t find_length(const struct choices *choices, const struct ulp_step *step)
 {
     const int slot = step->outputs[0] >= 0 ? step->outputs[0] : step->outputs[1];
@@ -36,7 +37,7 @@ static int64_t find_length(const struct choices *choices, const struct ulp_step 
         return 0;
     axis += axis < 0 ? shape->rank : 0;
     for (int d = 0; d < shape->rank; d++)
-        if (d != axis && shape->dims[d] == shape->dims[axis])
+        if (d != axis && (shape->dims[d] == shape->dims[axis] || (d > axis && shape->dims[d] != 1)))
             return -1;
     return shape->dims[axis];
 }

@@ -188,13 +188,16 @@ END
         "$program" compare $name.onnx -i $name.npz ${name}_recorded.npz -q >out
         tr -s '\n ' ' ' <out | grep -qF "outputs: $grade (scores, objects by its list: $what" || fail "a short list, $name: $(head -3 out)"
     done
-    # As many experts of each token as there are tokens: no rows.
+    # As many experts of each token as there are tokens, or a choice for each column: no rows.
     python <<'END' || fail "no experts"
 random = np.random.default_rng(1)
 write_model("experts.onnx", [node("MatMul", "x gate", "l"), node("TopK", "l k", "v i"), node("MatMul", "v w", "y")], {"x": (3, 8)}, ["y"],
             {"gate": random.normal(size=(8, 8)).astype("f4"), "k": np.array([3]), "w": random.normal(size=(3, 64)).astype("f4")})
 np.savez("experts.npz", x=random.normal(size=(3, 8)).astype("f4"))
+write_model("columns.onnx", [node("TopK", "x k", "y i", axis=0)], {"x": (30, 4)}, ["y"], {"k": np.array([10])})
+np.savez("columns.npz", x=np.stack([random.permutation(30) * 1.1 for _ in range(4)], 1).astype("f4"))
 END
+    says 0 "a choice for each column" "fine (signal)" audit columns.onnx -i columns.npz -a fp16 -q --no-attribute
     says 0 "experts" "fine (signal)" audit experts.onnx -i experts.npz -a fp16 -q --no-attribute
     says 0 "no objects" "not judged: y has no object with a score of 0.25" audit objects.onnx -i faint.npz -a fp16 -q --no-attribute
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.

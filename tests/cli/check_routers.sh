@@ -71,6 +71,7 @@ np.savez("many_right.npz", i=np.argsort(-scores.astype("f2").astype("f4"), 1, ki
 index[7, 4] = index[7, 29]
 np.savez("many_worst.npz", i=index[:, :10])
 np.savez("taken_outside.npz", taken=np.array([[0, 0, i] for i in (*last[:2], 30)]))
+np.savez("taken_across.npz", taken=np.array([[0] * 4, [0] * 4, [1, 2, 3, 4]]))
 END
 expect 0 "recorded choices" "$program" compare chosen.onnx -i chosen.npz took.npz -a fp32 -q --json said.json
 fields said.json 'r["files"][0]["choices"] == "the 40 choices recorded, of which 2 are not the reference\x27s (the first in \x27chosen\x27)" and r["tensors"][-1]["values"][0]["ratio"] < 3' "two other choices"
@@ -83,6 +84,8 @@ expect 1 "the later of equal boxes" "$program" compare taken.onnx -i taken.npz t
 fields said.json 'r["files"][0]["cause"]["nodes"] == ["suppress"] and "the later of values that are equal" in r["files"][0]["cause"]["text"]' "ties of boxes"
 expect 1 "an index outside its axis" "$program" compare taken.onnx -i taken.npz taken_outside.npz -a fp32 -q --json said.json
 fields said.json '"an index outside its axis: 30 at element 8 of \x27taken\x27, of an axis of 30" in r["files"][0]["cause"]["text"]' "outside"
+expect 1 "indices in another layout" "$program" compare taken.onnx -i taken.npz taken_across.npz -a fp32 -q --json said.json
+fields said.json '"outside its axis" not in r["files"][0]["cause"]["text"]' "another layout"
 expect 0 "choices that roundings take" "$program" compare many.onnx -i many.npz many_right.npz -a fp16 -q
 expect 1 "a choice that none takes" "$program" compare many.onnx -i many.npz many_worst.npz -a fp16 -q
 expect 0 "any of equal scores" "$program" compare ties.onnx -i ties.npz random.npz -a fp32 -q --json said.json

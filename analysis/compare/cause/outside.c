@@ -55,6 +55,8 @@ static struct range range_read(const struct ulp_block *block, int slot)
 static size_t find_outside(const struct range *range, const struct ulp_tensor *recorded)
 {
     size_t i = 0;
+    if (range->columns > 1 && (recorded->rank != 2 || recorded->dims[1] != (int64_t)range->columns))
+        return recorded->count; /* of another layout, which is what is wrong */
     for (; i < recorded->count; i++) {
         const int64_t index = ulp_tensor_get_int(recorded, i),
                       length = range->lengths[i % range->columns];
