@@ -61,6 +61,15 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
     return ULP_OK;
 }
 
+/* Indices of a line of `from` elements? Those of another lane's line, if it is longer, are not. */
+static bool are_within(const struct ulp_tensor *indices, size_t from)
+{
+    bool are = true;
+    for (size_t i = 0; i < indices->count; i++)
+        are &= (uint64_t)ulp_tensor_get_int(indices, i) < from;
+    return are;
+}
+
 /* For each place of a line where the lane has what stands there: the reference's index where it
  * takes it, too, else the next of those that it alone takes. places: room for `from` of them. */
 static void find_order(const struct ulp_tensor *own, const struct ulp_tensor *reference,
@@ -105,6 +114,8 @@ enum ulp_status ulp_follow_order(const struct ulp_step *step, const struct ulp_l
     const int axis = find_axis(step, input->rank);
     const size_t from = (size_t)input->dims[axis], count = (size_t)outputs[1].dims[axis];
     size_t inner = 1;
+    if (!are_within(&outputs[1], from) || !are_within(&reference[1], from))
+        return ULP_OK;
     for (int d = axis + 1; d < input->rank; d++)
         inner *= (size_t)input->dims[d];
     ULP_SCOPED(ulp_free_of) size_t *places = NULL;

@@ -256,6 +256,19 @@ def decide_again(program):
     return [] if share and share > 0.9 else [f"two in series: {share} of what the second one's rounding causes"]
 
 
+def decide_on_fewer(program):
+    """The second one's row is shorter in the lane: some of the reference's indices it does not have, and rows stay in the lane's own order."""
+    turn = np.random.default_rng(1)
+    x = 1 + turn.normal(size=(1, 4000)) * 2e-3
+    limit = np.float32(1.0000001)
+    rows = [int((above > limit).sum()) for above in (x.astype("f"), x.astype("f2"))]
+    constants = {"k": np.array([3000]), "limit": limit, "front": np.array([0]), "again": np.array([200])}
+    nodes = [node("TopK", "x k", "v i"), node("Greater", "v limit", "above"), node("Squeeze", "above front", "those"), node("Compress", "v those", "some"), node("TopK", "some again", "v2 i2", largest=0)]
+    lane = audit(program, constants, nodes, ["v2", "i2"], [1, 4000], x)
+    said = next(o for o in lane["outputs"] if o["name"] == "i2")["judged"]
+    return [] if rows[0] > rows[1] > 200 and said["differing"] > 190 else [f"indices of {rows} rows: {said}"]
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     first, count = (int(word) for word in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 28)
@@ -276,7 +289,7 @@ def main():
             print(f"{n} {kind}: {said['grade']}, {cause.get('reason')}: {cause.get('text')}")
         if twin["grade"] != "fine":
             print(f"{n} {kind}, twin: {twin['verdict'] if 'verdict' in twin else twin['grade']}")
-    wrong = count_sets(program) + force_experts(program) + compare_lists(program) + decide_again(program)
+    wrong = count_sets(program) + force_experts(program) + compare_lists(program) + decide_again(program) + decide_on_fewer(program)
     print(*wrong, sep="\n", end="\n" * bool(wrong))
     print(f"{named} of {count} roundings that moved a decision named first, {fine} twins fine")
     sys.exit(bool(wrong) or named < 0.9 * count or fine < 0.98 * count)

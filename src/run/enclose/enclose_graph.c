@@ -168,10 +168,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s)
         const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed)
                                                        : ulp_enclose_run_step(w, step);
         w->error = error;
-        if (run == ULP_ERROR_MEMORY) {
-            *error = own;
-            return run;
-        }
+        if (run == ULP_ERROR_MEMORY)
+            return ulp_fail_lines(error, run, own.message);
         if (run != ULP_OK) {
             reason = own.message;
             status = ulp_enclose_give_up(w, step);
