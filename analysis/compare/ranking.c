@@ -237,11 +237,27 @@ static ptrdiff_t find_evidence(const struct ranking *r, size_t a, size_t b)
     return by_bits >= 0 ? by_bits : find_by_size(r, a, b, probability);
 }
 
+/* Does one with b's formats make of this graph what a does? Then b's bits tell of an order of
+ * sums, or of a library's functions, and of no other format. */
+static bool is_alike(const struct ulp_comparing *comparing, const struct ulp_compared_file *file,
+                     size_t a, size_t b)
+{
+    const struct ulp_arithmetic *all = comparing->options->arithmetics;
+    const struct ulp_ranked *asked = find_ranked(file, a);
+    bool alike = !has_other_formats(&all[a], &all[b]);
+    for (size_t i = 0; i < file->ranked_count; i++) {
+        const struct ulp_ranked *other = &file->ranked[i];
+        alike |= asked->equal && other->equal == asked->equal &&
+                 fabs(other->ratio - asked->ratio) <= 0.1 * asked->ratio &&
+                 !has_other_formats(&all[other->arithmetic], &all[b]);
+    }
+    return alike;
+}
+
 /* Neighbours from the best on: one that excludes every arithmetic asked about that explains all. */
 static void look_for_better(const struct ranking *r)
 {
     const struct ulp_comparing *comparing = r->comparing;
-    const struct ulp_arithmetic *arithmetics = comparing->options->arithmetics;
     struct ulp_compared_file *file = &comparing->out->files[r->file];
     for (size_t i = 0; i < file->ranked_count && file->better < 0; i++) {
         const size_t b = file->ranked[i].arithmetic;
@@ -251,7 +267,7 @@ static void look_for_better(const struct ranking *r)
             if (!find_ranked(file, a)->explains)
                 continue;
             const ptrdiff_t evidence =
-                has_other_formats(&arithmetics[a], &arithmetics[b]) ? find_evidence(r, a, b) : -1;
+                is_alike(comparing, file, a, b) ? -1 : find_evidence(r, a, b);
             excluded = evidence >= 0;
             if ((ptrdiff_t)a == file->by)
                 tensor = evidence;
