@@ -140,13 +140,14 @@ static bool is_mask(const struct constant *constant)
     return constant->use == ADDEND || constant->use == MULTIPLIER;
 }
 
-/* A mask's size is free, so it is one number, a large one; what differs from element to element is
- * data, as the squared norms of centres are. */
+/* A mask's size is free, so it is one number, a large one or beside zeros alone; what differs from
+ * element to element is data, as the squared norms of centres are. */
 #define MASK_LEAST 1e6
 
 static bool is_level(const struct ulp_lint_figures *figures)
 {
-    return figures->largest >= MASK_LEAST && figures->overflow_least == figures->largest;
+    return figures->largest >= MASK_LEAST ? figures->overflow_least == figures->largest
+                                          : figures->zeros && figures->smallest == figures->largest;
 }
 
 static void check_range(struct ulp_lint *lint, const struct constant *constant, void *context)

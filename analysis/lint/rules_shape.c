@@ -171,8 +171,7 @@ static double find_float(struct ulp_lint_place place, const char *name, double f
 void ulp_lint_hardswish_qnn(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     if (!ulp_lint_is(place, "HardSigmoid") || lint->targets != ULP_TARGET_QNN ||
-        !place.node->name || !*place.node->name ||
-        fabs(find_float(place, "alpha", 0.2) - 1 / 6.0) > 1e-6 ||
+        !place.node->named || fabs(find_float(place, "alpha", 0.2) - 1 / 6.0) > 1e-6 ||
         fabs(find_float(place, "beta", 0.5) - 0.5) > 1e-6)
         return;
     const struct ulp_lint_place product = ulp_lint_only_reader(place);
