@@ -432,6 +432,21 @@ static size_t list_orders(const struct ulp_comparing *comparing,
     return count;
 }
 
+/* Of what saturates any large factor is as good, and of what vanishes any small one: does half of
+ * it explain everything, too? count: of ways, behind which there is room for another. */
+static enum ulp_status try_half(struct guessing *guessing, size_t count, const struct order *order,
+                                bool *also, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    const struct other half = {.factor = order->other->factor / 2};
+    if (!(half.factor > 0) || ulp_compare_is_last(guessing->comparing))
+        return ULP_OK;
+    guessing->orders[count] = (struct order){.input = order->input, .other = &half};
+    ULP_TRY(guessing->make(guessing, count, &inputs, error));
+    return ulp_compare_explains(guessing->comparing, guessing->comparing->model, &inputs,
+                                guessing->file, also, error);
+}
+
 enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const struct ulp_suspects *suspects, struct ulp_text *text,
                                 const char **input, struct ulp_error *error)
@@ -447,8 +462,12 @@ enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, si
     const size_t count = list_orders(comparing, suspects, guessing.orders, CHANGES_MAX);
     ULP_TRY(find_way(&guessing, count, &best, &left, &sure, error));
     const struct order *order = &guessing.orders[best];
+    bool also = false;
     if (sure && order->other)
-        ulp_text_add(text, "%s", order->other->words);
+        ULP_TRY(try_half(&guessing, count, order, &also, error));
+    if (sure && order->other)
+        ulp_text_add(text, "%s%s", order->other->words,
+                     also ? ", or by another factor: half of it explains that, too" : "");
     else if (sure && order->with)
         ulp_text_show(text, "it was exchanged with '%s'", order->with);
     else if (sure && order->b < 0)
