@@ -229,9 +229,8 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
         return ULP_OK;
     }
     ULP_TRY(ulp_lane_format(arithmetic, own->type, &format, error));
-    ULP_TRY(ulp_tensor_describe(&stored, own->type, own->element, own->precision, own->rank,
-                                own->dims, error));
-    ULP_TRY(ulp_tensor_allocate(&stored, attributor->budget, error));
+    ULP_TRY(ulp_tensor_create_like(&stored, own, own->element, own->precision, attributor->budget,
+                                   error));
     ULP_TRY(ulp_tensor_convert(&stored, here, &format, arithmetic->rounding, 0, attributor->pool,
                                error));
     job = (struct difference){.a = own, .b = &stored, .out = out + own->count};

@@ -39,9 +39,8 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
         status = ulp_element_is_float(value->element)
                      ? ulp_lane_format(&trial->alone.program->lanes[0], value->type, &format, error)
                      : ulp_format_find("fp64", &format, error); /* amounts are not rounded */
-        ULP_THEN(status, ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
-                                             value->dims, error));
-        ULP_THEN(status, ulp_tensor_allocate(&stored, trial->attributor->budget, error));
+        ULP_THEN(status, ulp_tensor_create_like(&stored, value, ULP_ELEMENT_F64, 0,
+                                                trial->attributor->budget, error));
         if (status != ULP_OK)
             return status;
         status =
@@ -94,9 +93,8 @@ static enum ulp_status own_value(struct trial *trial, struct ulp_tensor *value)
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
     if (value->owned && value->element == ULP_ELEMENT_F64)
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(&copy, value->type, ULP_ELEMENT_F64, 0, value->rank, value->dims,
-                                trial->error));
-    ULP_TRY(ulp_tensor_allocate(&copy, trial->attributor->budget, trial->error));
+    ULP_TRY(ulp_tensor_create_like(&copy, value, ULP_ELEMENT_F64, 0, trial->attributor->budget,
+                                   trial->error));
     ULP_TRY(ulp_tensor_convert(&copy, value, NULL, ULP_ROUND_NEAREST_EVEN, 0,
                                trial->attributor->pool, trial->error));
     const struct ulp_tensor before = *value;

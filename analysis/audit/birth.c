@@ -328,8 +328,7 @@ static enum ulp_status open_trying(struct trying *trying, const struct ulp_tenso
 
 static void close_trying(struct trying *trying)
 {
-    for (size_t b = 0; trying->born && b < trying->watch->count; b++)
-        ulp_tensor_free(&trying->born[b]);
+    ulp_tensors_free(trying->born, trying->watch->count);
     ulp_tensor_set_free(&trying->base);
     ulp_program_free(trying->program);
 }

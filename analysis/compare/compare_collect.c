@@ -359,8 +359,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
         }
         ulp_fail_at(error, status, "%s: '%s'", comparing->recordings[f].name, tensor->name);
     }
-    for (size_t f = 0; alike && f < files; f++)
-        ulp_tensor_free(&alike[f]);
+    ulp_tensors_free(alike, files);
     return status;
 }
 

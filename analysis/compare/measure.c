@@ -67,11 +67,9 @@ void ulp_comparing_free(struct ulp_comparing *comparing)
     for (size_t t = 0; t < comparing->out->tensor_count; t++) {
         ulp_free(comparing->work[t].reference);
         ulp_free(comparing->work[t].previous);
-        for (size_t f = 0; f < comparing->recording_count; f++)
-            ulp_tensor_free(&comparing->work[t].turned[f]);
+        ulp_tensors_free(comparing->work[t].turned, comparing->recording_count);
     }
-    for (size_t d = 0; d < comparing->decision_count; d++)
-        ulp_tensor_free(&comparing->decisions[d]);
+    ulp_tensors_free(comparing->decisions, comparing->decision_count);
     ulp_free(comparing->decisions);
     for (size_t a = 0; comparing->open && a < comparing->options->arithmetic_count; a++)
         ulp_names_free(&comparing->open[a]);

@@ -53,8 +53,7 @@ void ulp_emulation_close(struct ulp_emulation *emulation)
     ulp_emulation_close_trials(emulation, SIZE_MAX);
     for (size_t p = 0; p < emulation->problem_count; p++) {
         ulp_tensor_set_free(&emulation->truths[p]);
-        for (size_t v = 0; v < emulation->program->main->slot_count; v++)
-            ulp_tensor_free(&emulation->integers[p][v]);
+        ulp_tensors_free(emulation->integers[p], emulation->program->main->slot_count);
     }
     for (size_t d = 0; d < ULP_DRAWN_MAX; d++)
         ulp_tensor_set_free(&emulation->drawn[d]);

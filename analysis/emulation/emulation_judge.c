@@ -232,9 +232,8 @@ static enum ulp_status hand_on_declared(const struct ulp_emulation *emulation, s
     else
         return ULP_OK;
     *format = declared;
-    ULP_TRY(ulp_tensor_describe(out, value->type, value->element, value->precision, value->rank,
-                                value->dims, error));
-    ULP_TRY(ulp_tensor_allocate(out, ulp_model_budget(emulation->given.model), error));
+    ULP_TRY(ulp_tensor_create_like(out, value, value->element, value->precision,
+                                   ulp_model_budget(emulation->given.model), error));
     return ulp_tensor_convert(out, value, &declared, own->rounding, own->seed, emulation->pool,
                               error);
 }

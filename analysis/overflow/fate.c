@@ -121,8 +121,7 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
         if (overflow >= 0)
             status = keep_poisoned(meter, lane, view, results, overflow, error);
     }
-    for (size_t o = 0; o < outputs; o++)
-        ulp_tensor_free(&stored[o]);
+    ulp_tensors_free(stored, outputs);
     return status;
 }
 

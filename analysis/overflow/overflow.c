@@ -69,12 +69,9 @@ static void forget_values(struct ulp_overflow_meter *meter)
         const struct ulp_overflow_course *lane = &meter->lanes[l];
         const struct ulp_program *program =
             meter->forward.program; /* NULL: it could not be opened */
-        const size_t slots =
-            program && lane->poisoned && lane->held ? program->main->slot_count : 0;
-        for (size_t v = 0; v < slots; v++) {
-            ulp_tensor_free(&lane->poisoned[v]);
-            ulp_tensor_free(&lane->held[v]);
-        }
+        const size_t slots = program ? program->main->slot_count : 0;
+        ulp_tensors_free(lane->poisoned, slots);
+        ulp_tensors_free(lane->held, slots);
     }
 }
 
@@ -160,12 +157,6 @@ static enum ulp_status store_results(struct ulp_overflow_meter *meter,
     return ULP_OK;
 }
 
-static void free_tensors(struct ulp_tensor *tensors, size_t count)
-{
-    for (size_t i = 0; tensors && i < count; i++)
-        ulp_tensor_free(&tensors[i]);
-}
-
 /* The step in FP64, looked into. */
 static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
                                   const struct ulp_step *step,
@@ -217,8 +208,8 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     ULP_THEN(status, ulp_overflow_look(meter, node, &view, &born, error));
     ULP_THEN(status, ulp_overflow_follow(meter, &view, born, error));
     ULP_THEN(status, ulp_overflow_hold(meter, &view, error));
-    free_tensors(stored, step->output_count); /* views of exact among them */
-    free_tensors(exact, step->output_count);
+    ulp_tensors_free(stored, step->output_count); /* views of exact among them */
+    ulp_tensors_free(exact, step->output_count);
     ulp_forward_inputs_free(&widened);
     ulp_forward_inputs_free(&rounded);
     return status;

@@ -239,8 +239,7 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
         forward->wide.probe = &looking->probe;
         ULP_THEN(status, ulp_step_run(step, &forward->wide, widened.at, results, error));
         forward->wide.probe = NULL;
-        for (size_t o = 0; o < step->output_count; o++)
-            ulp_tensor_free(&results[o]);
+        ulp_tensors_free(results, step->output_count);
         ulp_forward_inputs_free(&widened);
         ulp_forward_inputs_free(&rounded);
     }

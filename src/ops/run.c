@@ -137,8 +137,8 @@ enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status)
         ulp_call_free_temporaries(*call->temporaries);
     call->temporaries = NULL;
     drop_unwanted(call);
-    for (size_t i = 0; status != ULP_OK && i < call->output_count; i++)
-        ulp_tensor_free(&call->out[i]);
+    if (status != ULP_OK)
+        ulp_tensors_free(call->out, call->output_count);
     return add_place(call, status);
 }
 

@@ -93,8 +93,7 @@ static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
             evaluation->entire[o] = (struct ulp_tensor){0};
         }
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        for (size_t o = 0; o < step->output_count && results[i]; o++)
-            ulp_tensor_free(&results[i][o]);
+        ulp_tensors_free(results[i], step->output_count);
 }
 
 /* The values that the reference goes on with in place of its own. */

@@ -118,8 +118,8 @@ enum ulp_status ulp_cut_open(struct ulp_cut_base *out, const struct ulp_program 
 
 void ulp_cut_close(struct ulp_cut_base *held)
 {
-    for (size_t v = 0; held->values && v < held->program->main->slot_count; v++)
-        ulp_tensor_free(&held->values[v]);
+    if (held->values)
+        ulp_tensors_free(held->values, held->program->main->slot_count);
     ulp_free(held->values);
     ulp_program_free(held->program);
     *held = (struct ulp_cut_base){0};

@@ -409,7 +409,6 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
         else if (status != ULP_OK)
             *error = problem;
     }
-    for (size_t i = 0; q->constants && i < q->count; i++)
-        ulp_tensor_free(&q->constants[i]);
+    ulp_tensors_free(q->constants, q->count);
     return status;
 }
