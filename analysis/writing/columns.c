@@ -67,17 +67,6 @@ char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model)
     return text.failed ? NULL : ulp_arena_copy(arena, text.data + 1);
 }
 
-size_t ulp_page_columns(const char *text, size_t length)
-{
-    size_t columns = 0;
-    for (const char *end = text + length; text < end;) {
-        struct ulp_shown shown;
-        text = ulp_show_character(&shown, text, end);
-        columns += (size_t)(shown.columns > 0 ? shown.columns : 0);
-    }
-    return columns;
-}
-
 const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, double value)
 {
     if (isnan(value))
@@ -98,7 +87,7 @@ void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t inde
     const size_t width = (size_t)(page->width ? page->width : ULP_PAGE_WIDTH);
     size_t column = used;
     for (bool first = true; *text; first = false) {
-        const size_t length = strcspn(text, " "), columns = ulp_page_columns(text, length);
+        const size_t length = strcspn(text, " "), columns = ulp_shown_columns(text, length);
         if (!first && column + 1 + columns > width) {
             ulp_text_add(out, "\n%*s", (int)indent, "");
             column = indent;

@@ -36,8 +36,6 @@ void ulp_command_add(struct ulp_text *out, const char *command, const char *argu
 /* The model and its inputs as a command that judges names them: "model.onnx -i inputs.npz". NULL:
  * out of memory. */
 char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model);
-/* The columns of a text of so many bytes. */
-size_t ulp_page_columns(const char *text, size_t length);
 /* A figure as printf writes it, and "-" where there is none (NaN). ULP_FIGURE is for one use in the
  * block it stands in. */
 const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, double value);

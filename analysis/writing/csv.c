@@ -4,21 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/shown.h"
-
 void ulp_csv_text(struct ulp_text *out, const char *value)
 {
-    const char *end = value + strlen(value);
-    struct ulp_shown shown;
     ulp_text_add(out, "\"");
     if (*value && strchr("=+-@", *value)) /* a spreadsheet would take it for a formula */
         ulp_text_add(out, "\\x%02x", (unsigned char)*value++);
-    while (value < end) {
-        value = ulp_show_character(&shown, value, end);
-        ulp_text_put(out, shown.text, shown.length);
-        if (*shown.text == '"') /* written twice */
-            ulp_text_put(out, shown.text, 1);
-    }
+    ulp_text_show_marked(out, value, "\"", '"');
     ulp_text_add(out, "\"");
 }
 

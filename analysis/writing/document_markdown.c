@@ -9,13 +9,7 @@ enum { ROWS_SHOWN = 20, CELL_BYTES = 1024 };
 /* Nothing in the text is Markdown's or HTML's, and no line ends. */
 static void add_words(struct ulp_text *out, const char *text)
 {
-    struct ulp_shown character;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&character, text, end);
-        if (strchr("\\`*_{}[]<>|#~&", *character.text))
-            ulp_text_put(out, "\\", 1);
-        ulp_text_put(out, character.text, character.length);
-    }
+    ulp_text_show_marked(out, text, "\\`*_{}[]<>|#~&", '\\');
 }
 
 /* As code: between more of its marks than stand together in it. */

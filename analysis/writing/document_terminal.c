@@ -6,6 +6,7 @@
 #include "analysis/writing/document.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "base/text/shown.h"
 
 /* Columns of text become that narrow where there is no room, and shorter where they alone are too
  * many; NOTE_AT: of the text behind a term. */
@@ -50,7 +51,7 @@ static const struct ulp_document_cell *cell_of(const struct ulp_document_block *
 
 static int columns_of(const char *text)
 {
-    return (int)ulp_page_columns(text, strlen(text));
+    return (int)ulp_shown_columns(text, strlen(text));
 }
 
 /* Of words between spaces, the longest: titles and sentences go on in further lines. */
@@ -59,7 +60,7 @@ static int longest_word(const char *text)
     int longest = 0;
     while (*text) {
         const size_t length = strcspn(text, " ");
-        const int columns = (int)ulp_page_columns(text, length);
+        const int columns = (int)ulp_shown_columns(text, length);
         longest = columns > longest ? columns : longest;
         text += length + (text[length] == ' ');
     }
@@ -140,7 +141,7 @@ static void take_line(const char **text, int width, bool whole, char *out, size_
 {
     size_t length = strcspn(*text, " "), next;
     while ((*text)[length] &&
-           (int)ulp_page_columns(*text, next = length + 1 + strcspn(*text + length + 1, " ")) <=
+           (int)ulp_shown_columns(*text, next = length + 1 + strcspn(*text + length + 1, " ")) <=
                width)
         length = next;
     snprintf(out, bytes, "%.*s", (int)length, *text);
@@ -267,7 +268,7 @@ static void add_note(const struct ulp_page *page, const struct ulp_document_bloc
     page->out->failed |= term.failed || text.failed;
     if (page->out->failed)
         return;
-    const size_t used = ulp_page_columns(term.data, term.length);
+    const size_t used = ulp_shown_columns(term.data, term.length);
     ulp_text_put(page->out, term.data, term.length);
     if (command == block->text[1])
         ulp_text_add(page->out, "%s\n", text.data);

@@ -22,11 +22,7 @@ json_t *ulp_json_text(const char *text)
     if (ulp_is_utf8(text))
         return json_string_nocheck(text);
     ULP_SCOPED(ulp_text_free) struct ulp_text clean = {0};
-    struct ulp_shown shown;
-    for (const char *end = text + strlen(text); text < end;) {
-        text = ulp_show_character(&shown, text, end);
-        ulp_text_add(&clean, "%s", shown.text);
-    }
+    ulp_text_show_whole(&clean, text);
     return clean.failed ? NULL : json_string_nocheck(clean.data);
 }
 

@@ -130,7 +130,7 @@ static size_t end(struct sink *sink)
     return sink->needed;
 }
 
-static size_t count_columns(const char *text, size_t count)
+size_t ulp_shown_columns(const char *text, size_t count)
 {
     size_t columns = 0;
     struct ulp_shown shown;
@@ -143,7 +143,7 @@ static size_t count_columns(const char *text, size_t count)
  */
 static void put_cut(struct sink *sink, const char *text, size_t count, size_t columns, size_t head)
 {
-    const size_t total = count_columns(text, count);
+    const size_t total = ulp_shown_columns(text, count);
     const size_t tail = columns > 3 + head ? columns - 3 - head : 0;
     struct ulp_shown shown;
     size_t done = 0;
@@ -178,7 +178,7 @@ const char *ulp_show(char *out, size_t size, const char *text, size_t columns, s
     struct sink sink = {.out = out, .size = size};
     put_text(&sink, text, strlen(text), columns);
     end(&sink);
-    const size_t taken = count_columns(out, strlen(out));
+    const size_t taken = ulp_shown_columns(out, strlen(out));
     put_spaces(&sink, padded > taken ? padded - taken : 0);
     end(&sink);
     return out;
@@ -276,7 +276,7 @@ static void put_argument(struct sink *sink, const struct conversion *conversion,
     size_t count = cut ? strnlen(text, (size_t)conversion->precision) : strlen(text);
     if (cut && count == (size_t)conversion->precision)
         count = leave_whole(text, count);
-    const size_t taken = conversion->width > 0 ? count_columns(text, count) : 0;
+    const size_t taken = conversion->width > 0 ? ulp_shown_columns(text, count) : 0;
     const size_t width = conversion->width > 0 ? (size_t)conversion->width : 0;
     const size_t spaces = width > taken ? width - taken : 0;
     put_spaces(sink, conversion->left ? 0 : spaces);

@@ -19,6 +19,8 @@ struct ulp_shown {
 /* Of the first character of [at, end), which is not empty; where the next one starts. */
 const char *ulp_show_character(struct ulp_shown *out, const char *at, const char *end);
 
+/* The columns of a text of so many bytes. */
+size_t ulp_shown_columns(const char *text, size_t count);
 bool ulp_is_utf8(const char *text);
 
 /* The text in at most `columns` columns of a terminal, cut in the middle ("abc...xyz") when it has

@@ -83,13 +83,20 @@ void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
     add_printed(text, ulp_show_arguments, format, list);
 }
 
-void ulp_text_show_whole(struct ulp_text *text, const char *words)
+void ulp_text_show_marked(struct ulp_text *text, const char *words, const char *marked, char mark)
 {
     for (const char *end = words + strlen(words); words < end;) {
         struct ulp_shown shown;
         words = ulp_show_character(&shown, words, end);
+        if (strchr(marked, *shown.text))
+            ulp_text_put(text, &mark, 1);
         ulp_text_put(text, shown.text, shown.length);
     }
+}
+
+void ulp_text_show_whole(struct ulp_text *text, const char *words)
+{
+    ulp_text_show_marked(text, words, "", ' ');
 }
 
 void ulp_quoted_add(struct ulp_text *out, const char *text)

@@ -27,6 +27,8 @@ void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count);
 void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
 /* As the format "%s" of it would, however long the words are: of a command, to be copied. */
 void ulp_text_show_whole(struct ulp_text *text, const char *words);
+/* The same, the mark before each character that is among those. */
+void ulp_text_show_marked(struct ulp_text *text, const char *words, const char *marked, char mark);
 void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
 /* Does the text begin as a command does, to be copied whole? */
 static inline bool ulp_text_is_command(const char *text)
