@@ -25,9 +25,9 @@ static bool has_length(const struct ulp_tensor *shape, int64_t length)
     return any;
 }
 
-/* Of what a TopK takes; 0: not known; -1: it is no list's. Another axis is as long, as where of each
- * token as many experts are taken as there are tokens, and which one a length means cannot be told;
- * or what stands in a row was chosen by several choices. */
+/* Of what a TopK takes; 0: not known; -1: it is no list's. Another axis is as long, as where of
+ * each token as many experts are taken as there are tokens, and which one a length means cannot be
+ * told; or what stands in a row was chosen by several choices. */
 static int64_t find_length(const struct choices *choices, const struct ulp_step *step)
 {
     const int slot = step->outputs[0] >= 0 ? step->outputs[0] : step->outputs[1];
@@ -88,11 +88,24 @@ static bool open_choices(struct choices *out, const struct ulp_block *block)
     return out->of;
 }
 
+/* Rows of what NonZero itself gives of several axes are these, not places. */
+static bool are_axes(const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *from = ulp_block_producer(block, slot);
+    while (from && ulp_is_word(from->bound.op->name, "Cast Identity"))
+        from = ulp_block_producer(block, from->inputs[0]);
+    return from && strcmp(from->bound.op->name, "NonZero") == 0 &&
+           block->slots[from->inputs[0]].shape.rank > 1;
+}
+
 /* Choices of which the output may be the rows. */
 static uint64_t bits_of(const struct choices *choices, size_t output)
 {
     const int slot = choices->block->outputs[output];
-    uint64_t bits = slot < 0 || !ulp_block_computes(choices->block, slot) ? 0 : choices->of[slot];
+    uint64_t bits =
+        slot < 0 || !ulp_block_computes(choices->block, slot) || are_axes(choices->block, slot)
+            ? 0
+            : choices->of[slot];
     const bool known = slot >= 0 && choices->block->slots[slot].shape.type != ULP_TYPE_UNDEFINED;
     for (size_t c = 0; c < choices->count; c++)
         if (choices->counts[c] && known)

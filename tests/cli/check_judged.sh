@@ -200,6 +200,8 @@ END
     says 0 "a choice for each column" "fine (signal)" audit columns.onnx -i columns.npz -a fp16 -q --no-attribute
     says 0 "experts" "fine (signal)" audit experts.onnx -i experts.npz -a fp16 -q --no-attribute
     says 0 "no objects" "not judged: y has no object with a score of 0.25" audit objects.onnx -i faint.npz -a fp16 -q --no-attribute
+    python <<<'write_model("places.onnx", [node("NonZero", "x", "n"), node("Cast", "n", "y", to=6)], {"x": (2, 6)}, ["y"], {}, opset=13)' || fail "no places"
+    says 0 "rows of NonZero are axes" "fine (integer): y: 0 of" audit places.onnx -a fp16 -q
     # A tile says the figure that the headline says: of several samples that of the worst, which is judged.
     python <<'END' || fail "no deep network"
 random = np.random.RandomState(1)
