@@ -42,8 +42,8 @@ static void read_row(const struct ulp_tensor *tensor, size_t row, size_t width, 
 
 /* What holds of a column in all rows. */
 struct seen {
-    bool integers,
-        falls; /* none negative; from 0 to 1, and in an image none above the one before */
+    bool integers; /* and none negative */
+    bool falls;    /* from 0 to 1, and in an image none above the one before */
 };
 
 static void look_at_columns(const struct ulp_tensor *base, size_t width, size_t rows_each,

@@ -167,14 +167,6 @@ static int find_axis(const struct choices *choices, const struct ulp_tensor *con
     return axis >= 0 && truth->dims[axis] >= 2 && truth->dims[axis] <= ULP_OBJECTS_MAX ? axis : -1;
 }
 
-static size_t width_of(const struct ulp_tensor *tensor, int axis)
-{
-    size_t width = 1;
-    for (int d = axis + 1; d < tensor->rank; d++)
-        width *= (size_t)tensor->dims[d];
-    return width;
-}
-
 static bool is_alike(const struct ulp_tensor *a, const struct ulp_tensor *b, int axis)
 {
     bool same = a->rank > axis && b->rank > axis;
@@ -199,7 +191,7 @@ static void join(const struct choices *choices, const struct ulp_tensor *const *
                 !is_alike(truths[first], truths[o], axis) ||
                 find_axis(choices, truths, own, truths[o]) != axis)
                 continue;
-            whole |= width_of(truths[o], axis) > 1;
+            whole |= ulp_objects_width(truths[o], axis) > 1;
             if (turn && whole)
                 out[o] = (struct ulp_object_rows){(int)first, axis};
         }

@@ -44,10 +44,7 @@ struct list {
 
 static size_t width_of(const struct ulp_object_part *part)
 {
-    size_t width = 1;
-    for (int d = part->axis + 1; d < part->base->rank; d++)
-        width *= (size_t)part->base->dims[d];
-    return width;
+    return ulp_objects_width(part->base, part->axis);
 }
 
 static double *row_of(const struct list *list, const struct side *side, size_t batch, size_t row)
@@ -228,8 +225,8 @@ static bool measure_list(struct list *list, const struct ulp_object_part *parts,
 {
     bool same = true;
     const struct ulp_object_part *one = &parts[0];
-    *list = (struct list){.batches = one->axis ? (size_t)one->base->dims[0] : 1, .score = -1};
-    for (int d = 1; d < one->axis; d++)
+    *list = (struct list){.batches = 1, .score = -1};
+    for (int d = 0; d < one->axis; d++)
         list->batches *= (size_t)one->base->dims[d];
     list->base.count = (size_t)one->base->dims[one->axis];
     list->value.count = (size_t)one->value->dims[one->axis];

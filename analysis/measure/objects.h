@@ -29,6 +29,15 @@ bool ulp_objects_columns(const struct ulp_tensor *base, struct ulp_objects *out)
 /* May the output be one of a list's, as far as the graph tells? */
 bool ulp_objects_may_list(const struct ulp_program *program, size_t output);
 
+/* Elements of a row. */
+static inline size_t ulp_objects_width(const struct ulp_tensor *tensor, int axis)
+{
+    size_t width = 1;
+    for (int d = axis + 1; d < tensor->rank; d++)
+        width *= (size_t)tensor->dims[d];
+    return width;
+}
+
 /* One output of a list. */
 struct ulp_object_part {
     const char *name;
