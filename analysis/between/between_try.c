@@ -278,10 +278,8 @@ enum ulp_status ulp_between_try(struct ulp_betweening *b, struct ulp_error *erro
         const enum ulp_status status = run_change(&t, &t.changes[i], &why);
         if (status == ULP_ERROR_UNSUPPORTED || status == ULP_ERROR_USAGE)
             continue; /* the nodes cannot be computed so */
-        if (status != ULP_OK) {
-            *error = why;
-            return status;
-        }
+        if (status != ULP_OK)
+            return ulp_fail_lines(error, status, why.message);
         change.what = ulp_arena_copy(out->memory, t.changes[i].what);
         ULP_TRY(ulp_taken(change.what, error));
         change.nats = t.changes[i].sum / (double)out->token_count;

@@ -431,11 +431,11 @@ static enum ulp_status open_judged(struct ulp_fixing *x, struct ulp_fix_judged *
     if (status != ULP_ERROR_LIMIT || !x->options->allow_value_change ||
         !ulp_fix_is_asked(x->options, ULP_GUARD_RULE))
         return status;
-    const struct ulp_error why = *error;
+    const struct ulp_error why = error ? *error : (struct ulp_error){0};
     ulp_emulation_close(&x->emulation);
     x->emulation = (struct ulp_emulation){0};
     ULP_TRY(ulp_fix_guard(x, error));
-    *error = why;
+    ulp_fail_lines(error, status, why.message);
     return x->guarded ? ulp_fix_open(x, before, error) : status;
 }
 

@@ -241,10 +241,8 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
     enum ulp_status status = find_types(job, &problem);
     if (status == ULP_ERROR_UNSUPPORTED && job->types.node)
         return give_reason(out, problem.message, error);
-    if (status != ULP_OK) {
-        *error = problem;
-        return status;
-    }
+    if (status != ULP_OK)
+        return ulp_fail_lines(error, status, problem.message);
     if (job->program->written.joined)
         return give_reason(out,
                            "attention that the graph writes out is one node of the plan "

@@ -34,8 +34,7 @@ static enum ulp_status try_inputs(const struct ulp_resizing *given,
     *takes &= status == ULP_OK;
     if (status == ULP_OK || ulp_program_refuses(status))
         return ULP_OK;
-    *error = refused;
-    return status;
+    return ulp_fail_lines(error, status, refused.message);
 }
 
 static enum ulp_status find_most(const struct ulp_resizing *given,

@@ -82,10 +82,8 @@ static enum ulp_status measure_sample(struct changing *c, const struct ulp_sampl
     const enum ulp_status status = run_changed(c, &c->programs, sample->inputs, &values, &refused);
     if (status == ULP_OK)
         return compare_outputs(c, sample->name, truths, &values, error);
-    if (!ulp_program_refuses(status)) {
-        *error = refused;
-        return status;
-    }
+    if (!ulp_program_refuses(status))
+        return ulp_fail_lines(error, status, refused.message);
     refuse(c->altered, sample->name, refused.message);
     return ULP_OK;
 }

@@ -139,8 +139,7 @@ static enum ulp_status attempt(struct fitting *f, struct ulp_error *error)
         *f->out = inputs; /* the first of those that leave an output empty, for want of others */
         inputs = (struct ulp_tensor_set){0};
     } else if (status != ULP_OK && !ulp_program_refuses(status)) {
-        *error = refused;
-        return status;
+        return ulp_fail_lines(error, status, refused.message);
     } else if (status != ULP_OK && f->refused_count++ < 2)
         f->refused[f->refused_count - 1] = refused;
     return ULP_OK;
@@ -232,7 +231,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
     /* inputs of strings, sequences or optionals: what the model lacks besides is said with them */
     if (status == ULP_ERROR_UNSUPPORTED && ulp_arithmetic_find("fp64", &f.fp64, NULL) == ULP_OK &&
         ulp_program_create(model, &f.fp64, 1, NULL, &program, &lacking) == ULP_ERROR_UNSUPPORTED)
-        *error = lacking;
+        ulp_fail_lines(error, status, lacking.message);
     ulp_program_free(program);
     return status;
 }

@@ -293,6 +293,21 @@ TEST(outputs_of_zeros_have_inputs)
     ck_assert_int_eq(set.items[0].tensor.dims[1], 64);
 }
 
+/* What a model lacks besides inputs that no number is drawn for is said with them, to who asks. */
+TEST(what_is_lacking_is_told_or_not)
+{
+    struct proto graph = {0}, node = proto_node("Nothing", "", "s", "y");
+    struct ulp_tensor_set set;
+    scoped_model *model = NULL;
+    proto_value(&graph, GRAPH_INPUT, "s", ULP_TYPE_STRING, 1, (const int64_t[]){2});
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, -1, NULL);
+    proto_message(&graph, GRAPH_NODE, &node);
+    scoped_proto message = proto_model(8, 13, &graph);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
+    ck_fails(ULP_ERROR_UNSUPPORTED, "Nothing", ulp_model_random_inputs(model, NULL, &set, &why));
+    ck_assert_int_eq(ulp_model_random_inputs(model, NULL, &set, NULL), ULP_ERROR_UNSUPPORTED);
+}
+
 /* A shape other than the declared one, of the same rank; arrays are then held against it. */
 TEST(shapes_are_set)
 {

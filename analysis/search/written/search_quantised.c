@@ -407,7 +407,7 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
         if (status == ULP_ERROR_UNSUPPORTED)
             status = give_reason(q, problem.message, error);
         else if (status != ULP_OK)
-            *error = problem;
+            ulp_fail_lines(error, status, problem.message);
     }
     ulp_tensors_free(q->constants, q->count);
     return status;
