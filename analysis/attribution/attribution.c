@@ -517,7 +517,7 @@ ULP_WORK(sweep_lanes)
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     for (size_t l = 0; l < attributor->lane_count; l++) /* alike however many run at a time */
         attributor->lanes[l].room = attributor->room / attributor->lane_count;
     const size_t apart = count_apart(attributor);

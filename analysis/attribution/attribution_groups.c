@@ -129,7 +129,7 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
 enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                        struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     int parts;
     ULP_TRY(read_parts(by, &parts, error));
     for (size_t l = 0; audit && l < audit->lane_count; l++)

@@ -43,7 +43,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
                                       int thread_count, struct ulp_attributor **out,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_budget *budget = ulp_model_budget(program->model);
     struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
     *out = NULL;
@@ -76,7 +76,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
 enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     for (size_t l = 0; l < attributor->lane_count; l++) {
         ulp_attribution_drop(attributor, &attributor->lanes[l]);
         attributor->lanes[l].reason =
@@ -104,7 +104,7 @@ void ulp_attributor_free(struct ulp_attributor *attributor)
 enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     attributor->folder = ulp_arena_copy(attributor->memory, folder);
     return ulp_taken(attributor->folder, error);
 }
@@ -204,7 +204,7 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
 enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     for (size_t l = 0; l < attributor->lane_count; l++)
         ULP_TRY(finish_lane(attributor, l, audit, error));
     return ULP_OK;

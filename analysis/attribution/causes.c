@@ -411,7 +411,9 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
     struct second second = {.attributor = attributor, .lane = lane, .courses = courses};
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(attributor->pool)};
-    const struct ulp_observer observer = {.context = &second, .node_done = visit_node};
+    const struct ulp_observer observer = {.context = &second,
+                                          .node_done = visit_node,
+                                          .modes_unused = true};
     struct ulp_alone alone;
     enum ulp_status status = ULP_OK;
     if (lane->owed_any) {

@@ -56,7 +56,9 @@ static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(trial->attributor->pool)};
-    const struct ulp_observer observer = {.context = trial, .node_done = take_value};
+    const struct ulp_observer observer = {.context = trial,
+                                          .node_done = take_value,
+                                          .modes_unused = true};
     return ulp_program_look(trial->alone.program, trial->attributor->inputs, &options, &observer,
                             NULL, NULL, error);
 }

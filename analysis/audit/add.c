@@ -299,7 +299,7 @@ static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *samp
 enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_audit *audit = &auditor->audit;
     if (!is_alike(audit, sample))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -327,7 +327,7 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
 enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *bytes, size_t count,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_audit *audit = &auditor->audit;
     struct ulp_audit sample;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;

@@ -152,7 +152,7 @@ static enum ulp_status prepare_audit(struct ulp_auditor *auditor, struct ulp_err
 enum ulp_status ulp_auditor_create(const struct ulp_program *program, struct ulp_auditor **out,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = NULL;
     if (program->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -171,7 +171,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_program *program, struct ulp
 enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ulp_pool_free(auditor->pool);
     ULP_TRY(ulp_pool_create(&auditor->pool, thread_count, error));
     ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->program->model));
@@ -207,7 +207,7 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_audit *audit = &auditor->audit;
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
     if (!ULP_ARENA_GROWS(audit->sample_names, audit->memory, audit->sample_count,
@@ -323,7 +323,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
     for (size_t l = 0; l < auditor->audit.lane_count; l++) {
         ULP_TRY(

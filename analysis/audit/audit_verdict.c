@@ -277,7 +277,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
                                 bool allow_nonfinite_inputs, struct ulp_verdict *out,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(&audit->lanes[index]);
     const struct ulp_birth *hidden = ulp_audit_hidden(audit, &audit->lanes[index]);
     struct ulp_text text = {0};

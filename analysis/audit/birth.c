@@ -318,7 +318,9 @@ static enum ulp_status open_trying(struct trying *trying, const struct ulp_tenso
 {
     const struct ulp_program_options planning = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = thread_count};
-    const struct ulp_observer observer = {.context = trying, .node_done = keep_born};
+    const struct ulp_observer observer = {.context = trying,
+                                          .node_done = keep_born,
+                                          .modes_unused = true};
     struct ulp_arithmetic fp64;
     ULP_TRY(ulp_arithmetic_find("fp64", &fp64, error));
     ULP_TRY(ulp_program_create(trying->watch->program->model, &fp64, 1, &planning, &trying->program,
@@ -474,7 +476,9 @@ static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     const struct ulp_program_options planning = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = thread_count};
-    const struct ulp_observer observer = {.context = watch, .node_done = look_at_event};
+    const struct ulp_observer observer = {.context = watch,
+                                          .node_done = look_at_event,
+                                          .modes_unused = true};
     ULP_TRY(ulp_program_create(model, arithmetic, 1, &planning, &program, error));
     watch->program = watch->lost.program = program;
     watch->taints.budget = watch->lost.values.budget = ulp_model_budget(model);

@@ -97,7 +97,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
                             const struct ulp_observer *progress,
                             struct ulp_certificate *certificate, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     const bool pairs = reference->storage.pairs;
     const int precision = pairs ? ULP_TRIPLE_RECORD_BITS : 2 * reference->storage.precision;
@@ -109,7 +109,9 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
             bits_of(&reference->storage) * ulp_math_log10(2);
     certificate->given = true;
     struct comparison comparison = {.certificate = certificate};
-    const struct ulp_observer looking = {.context = &comparison, .node_done = compare_node};
+    const struct ulp_observer looking = {.context = &comparison,
+                                         .node_done = compare_node,
+                                         .modes_unused = true};
     struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run_options = *options;
     struct ulp_program *program = NULL;

@@ -492,5 +492,6 @@ static enum ulp_status follow_node(void *context, const struct ulp_event *event,
 
 struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor)
 {
-    return (struct ulp_observer){.context = auditor, .node_done = follow_node};
+    return (
+        struct ulp_observer){.context = auditor, .node_done = follow_node, .modes_unused = true};
 }

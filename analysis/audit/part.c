@@ -65,7 +65,7 @@ static bool is_sound(const struct ulp_audit *audit, size_t lane_count, size_t no
 enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned char **bytes,
                                 size_t *count, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     struct ulp_audit audit = *sample; /* not changed: `out` is set */
     struct ulp_coder coder = {.out = &text, .index_count = sample->lanes[0].node_count};

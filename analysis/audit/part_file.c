@@ -61,7 +61,7 @@ static uint64_t get_number(const unsigned char *at)
 enum ulp_status ulp_part_write(const char *path, const char *key, const void *bytes, size_t count,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_put(&text, magic, MAGIC_BYTES);
     put_number(&text, strlen(key));
@@ -157,7 +157,7 @@ static bool copy_halves(const unsigned char *file, size_t length, char **key, un
 enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
                               unsigned char **bytes, size_t *count, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     unsigned char *file;
     size_t length;
     char *own = NULL;
@@ -187,7 +187,7 @@ enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
 enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *out,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_TRY(ulp_model_check_file(model, error));
     unsigned char *block = malloc(BLOCK_BYTES);
     FILE *file = fopen(model->path, "rb");

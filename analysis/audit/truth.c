@@ -146,7 +146,7 @@ static enum ulp_status keep_outputs(void *context, const struct ulp_event *event
 
 struct ulp_observer ulp_truth_observer(struct ulp_truth *truth)
 {
-    return (struct ulp_observer){.context = truth, .node_done = keep_outputs};
+    return (struct ulp_observer){.context = truth, .node_done = keep_outputs, .modes_unused = true};
 }
 
 /* What quantisers put behind a value's name: the number of that value; -1: there is none. */

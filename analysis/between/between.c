@@ -358,7 +358,7 @@ enum ulp_status ulp_between_run(const struct ulp_model *model, const struct ulp_
                                 size_t sample_count, const struct ulp_between_options *options,
                                 struct ulp_between *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_between){0};
     ULP_OPTIONS_TAKE(ulp_between_options, options, error);
     const double started = ulp_seconds_now();

@@ -540,7 +540,9 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     comparing->out->place_count = comparing->program->node_count;
     ULP_TRY(ulp_compare_match(comparing, error));
     ULP_TRY(collect_inputs(comparing, error));
-    const struct ulp_observer looking = {.context = &collecting, .node_done = collect_node};
+    const struct ulp_observer looking = {.context = &collecting,
+                                         .node_done = collect_node,
+                                         .modes_unused = true};
     const struct ulp_run_options run = ulp_comparing_runs(comparing);
     ulp_comparing_begins(comparing);
     ULP_TRY(ulp_program_look(comparing->program, comparing->inputs, &run, &looking,

@@ -282,7 +282,9 @@ static enum ulp_status hold_own(const struct ulp_comparing *comparing, size_t ar
     *tied = NULL;
     for (int turn = 0; turn < TIED_MAX; turn++) { /* what lies behind a tie is decided anew */
         struct deciding deciding = {comparing, program, held, later, NULL};
-        const struct ulp_observer looking = {.context = &deciding, .node_done = keep_decisions};
+        const struct ulp_observer looking = {.context = &deciding,
+                                             .node_done = keep_decisions,
+                                             .modes_unused = true};
         ULP_TRY(ulp_program_look(program, comparing->inputs, &run, &looking, options->progress,
                                  NULL, error));
         if (!deciding.tied)

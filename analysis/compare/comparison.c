@@ -75,7 +75,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                    const struct ulp_compare_options *options,
                                    struct ulp_comparison *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_comparison){0};
     ULP_OPTIONS_TAKE(ulp_compare_options, options, error);
     struct ulp_comparing comparing = {.model = model,

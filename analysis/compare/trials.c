@@ -202,7 +202,8 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
                               ulp_comparing_budget(comparing), &inputs, error));
     ULP_TRY(ulp_program_create(comparing->model, lanes, 2, &plan_options, &program, error));
     const struct ulp_observer looking = {.context = (void *)(uintptr_t)trying,
-                                         .node_done = try_node};
+                                         .node_done = try_node,
+                                         .modes_unused = true};
     const struct ulp_run_options run = ulp_comparing_runs(comparing);
     const enum ulp_status status =
         ulp_program_look(program, &inputs, &run, &looking, options->progress, NULL, error);

@@ -399,7 +399,7 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
                                const struct ulp_sample *samples, size_t sample_count,
                                struct ulp_doctor *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_doctor){0};
     ULP_OPTIONS_TAKE(ulp_doctor_options, options, error);
     struct ulp_doctoring x = {.model = model,

@@ -75,7 +75,7 @@ static enum ulp_status write_page(const struct ulp_doctor *doctor, const char *p
 enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_output_kind as,
                                  const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return as == ULP_OUTPUT_FOLDER ? write_files(doctor, path, error)
            : as == ULP_OUTPUT_HTML ? write_page(doctor, path, error)
                                    : ulp_said_write(&said, doctor, as, path, error);

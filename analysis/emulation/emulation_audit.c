@@ -24,7 +24,8 @@ struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t p
                                        struct ulp_emulation_notes *notes)
 {
     *notes = (struct ulp_emulation_notes){emulation, program, emulation->integers[problem]};
-    return (struct ulp_observer){.context = notes, .node_done = note_decisions};
+    return (
+        struct ulp_observer){.context = notes, .node_done = note_decisions, .modes_unused = true};
 }
 
 static void begin_sample(void *context, size_t sample, const struct ulp_program *program)
@@ -57,7 +58,9 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation, struct ulp_
                                               .thread_count = given->thread_count,
                                               .progress = given->progress};
     struct ulp_emulation_notes notes = {.emulation = emulation};
-    const struct ulp_observer observer = {.context = &notes, .node_done = note_decisions};
+    const struct ulp_observer observer = {.context = &notes,
+                                          .node_done = note_decisions,
+                                          .modes_unused = true};
     struct ulp_session session = {.programs = &emulation->programs,
                                   .samples = &samples,
                                   .options = &options,

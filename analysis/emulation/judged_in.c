@@ -68,7 +68,7 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
                               const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
                               struct ulp_arithmetic *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     static const char *const settings[] = {
         [ULP_TF32_USUAL] = "", [ULP_TF32_ALLOWED] = ",floats=", [ULP_TF32_FORBIDDEN] = ",floats="};
     struct ulp_target_name named = {0};
@@ -165,7 +165,7 @@ static bool is_version(const char *on, const char *version)
 enum ulp_status ulp_judged_rests(const struct ulp_model *model, const char *arithmetic,
                                  const char *target, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_rule rule;
     struct ulp_text text = {0};
     enum ulp_known weakest = ULP_KNOWN_DOCUMENTED;

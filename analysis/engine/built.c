@@ -169,7 +169,7 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine,
                                     const struct ulp_engine_map_options *options,
                                     struct ulp_engine_map *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_OPTIONS_TAKE(ulp_engine_map_options, options, error);
     struct ulp_layer_map mapping = {.engine = engine,
                                     .program = program,

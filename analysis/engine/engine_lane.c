@@ -165,7 +165,7 @@ enum ulp_status ulp_engine_map_lane_make(const struct ulp_engine_map *built, con
                                          const struct ulp_engine_map *other, const bool *of_other,
                                          struct ulp_engine_map_lane *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct making making = {.built = built, .other = other, .of_other = of_other, .out = out};
     *out = (struct ulp_engine_map_lane){0};
     ULP_TRY(ulp_arena_create(&making.arena, ulp_arena_budget(built->memory), error));

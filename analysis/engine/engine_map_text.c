@@ -215,7 +215,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_said_text(&said, &(struct document){built, wishes}, shown, width, colour, out,
                          error);
 }
@@ -223,7 +223,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
                                        struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     ulp_engine_verdict(built, &text);
     ulp_text_add(&text, "\n");
@@ -234,6 +234,6 @@ enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      const struct ulp_wishes *wishes, enum ulp_output_kind as,
                                      const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_said_write(&said, &(struct document){built, wishes}, as, path, error);
 }

@@ -223,7 +223,7 @@ enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
                                       const char *layer_precisions, struct ulp_wishes *out,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct wishing wishing = {.built = built, .out = out};
     *out = (struct ulp_wishes){0};
     ULP_TRY(ulp_arena_create(&wishing.arena, ulp_arena_budget(built->memory), error));

@@ -140,7 +140,9 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
 static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_set *given,
                                  struct ulp_error *error)
 {
-    const struct ulp_observer keeping = {.context = x, .node_done = keep_values};
+    const struct ulp_observer keeping = {.context = x,
+                                         .node_done = keep_values,
+                                         .modes_unused = true};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
     for (size_t v = 0; v < x->graph->value_count; v++) {
         const struct ulp_tensor *tensor = x->roles[v] == ROLE_INPUT && given
@@ -290,7 +292,7 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
                             const struct ulp_tensor_set *inputs, const char *folder,
                             struct ulp_extracted *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_extracted){0};
     ULP_OPTIONS_TAKE(ulp_extract_options, options, error);
     struct extraction x = {.model = model,

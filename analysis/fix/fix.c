@@ -431,11 +431,11 @@ static enum ulp_status open_judged(struct ulp_fixing *x, struct ulp_fix_judged *
     if (status != ULP_ERROR_LIMIT || !x->options->allow_value_change ||
         !ulp_fix_is_asked(x->options, ULP_GUARD_RULE))
         return status;
-    const struct ulp_error why = error ? *error : (struct ulp_error){0};
+    const struct ulp_error why = *error;
     ulp_emulation_close(&x->emulation);
     x->emulation = (struct ulp_emulation){0};
     ULP_TRY(ulp_fix_guard(x, error));
-    ulp_fail_lines(error, status, why.message);
+    *error = why;
     return x->guarded ? ulp_fix_open(x, before, error) : status;
 }
 
@@ -501,7 +501,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
                             const struct ulp_sample *samples, size_t sample_count,
                             struct ulp_fix *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_fix){0};
     ULP_OPTIONS_TAKE(ulp_fix_options, options, error);
     const double started = ulp_seconds_now();

@@ -35,7 +35,7 @@ static enum ulp_status make(struct ulp_fixing *x, struct guarding *g, struct ulp
 {
     struct ulp_lint_proposals *p = &g->looking.p;
     const struct ulp_graph *graph = x->model->graph;
-    const struct ulp_observer looking = {.context = g, .node_done = look};
+    const struct ulp_observer looking = {.context = g, .node_done = look, .modes_unused = true};
     ULP_TRY(ulp_fix_look_open(&g->looking, x->model, error));
     ULP_TAKE(g->taken, p->lint.arena, graph->node_count + 1, error);
     ULP_TRY(ulp_fix_look_run(x, &g->looking, &x->options->reference, 1, &looking, error));

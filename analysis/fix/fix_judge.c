@@ -68,7 +68,8 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
 {
     struct counting counting = {.x = x};
     const struct ulp_observer looking = {.context = &counting,
-                                         .node_done = x->shared.count ? count_nonfinite : NULL};
+                                         .node_done = x->shared.count ? count_nonfinite : NULL,
+                                         .modes_unused = true};
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = model,
                                     .lanes = &x->arithmetic,

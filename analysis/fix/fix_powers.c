@@ -79,7 +79,7 @@ static enum ulp_status run_samples(const struct ulp_fixing *x, struct looking *l
                                    struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {x->options->reference, x->arithmetic};
-    const struct ulp_observer looking = {.context = l, .node_done = look};
+    const struct ulp_observer looking = {.context = l, .node_done = look, .modes_unused = true};
     for (size_t s = 0; s < x->sample_count; s++)
         for (size_t i = 0; i < x->samples[s].inputs->count; i++) {
             const struct ulp_named_tensor *input = &x->samples[s].inputs->items[i];

@@ -279,7 +279,7 @@ static enum ulp_status write_markdown(const char *kind, json_t *root, const char
 enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, json_t *root,
                                   const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     char name[32];
     snprintf(name, sizeof name, "%s.json", kind);
     if (as == ULP_OUTPUT_MARKDOWN)

@@ -140,7 +140,7 @@ static enum ulp_status look_for_findings(struct ulp_lint *lint, struct ulp_lint_
 enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lint_options *options,
                              struct ulp_lint_result *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_lint_result){0};
     ULP_OPTIONS_TAKE(ulp_lint_options, options, error);
     ULP_TRY(ulp_dims_check(model, options->dims, options->dim_count, error));

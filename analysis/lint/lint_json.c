@@ -69,7 +69,7 @@ ULP_SAID_WRITE(lint, ulp_lint_result, ulp_lint_said)
 enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                               bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_said_text(&ulp_lint_said, result, shown, width, colour, out, error);
 }
 
@@ -160,6 +160,6 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_json_write(make_sarif(result), path, error);
 }

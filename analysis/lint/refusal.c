@@ -85,7 +85,7 @@ void ulp_refusal_free(struct ulp_refusal *refusal)
 enum ulp_status ulp_refusal_text(const struct ulp_refusal *refusal, int width, bool colour,
                                  char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     struct ulp_headline head = {0};

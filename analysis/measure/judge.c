@@ -120,7 +120,7 @@ void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
 enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **out,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     ulp_unjudged_say(&text, unjudged);
     *out = text.failed ? NULL : text.data;

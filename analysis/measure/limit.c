@@ -459,7 +459,7 @@ static const char *planned_output(const void *context, size_t i)
 enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
                                 const struct ulp_program *program, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct check check = {0};
     ULP_TRY(read_limit(limit, &check, error));
     if (!program)
@@ -482,7 +482,7 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
                                 bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct check check = {.audit = audit, .samples = audit->sample_names};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);

@@ -226,6 +226,6 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
                                     const struct ulp_format *format, struct ulp_metrics *out,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }

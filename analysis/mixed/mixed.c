@@ -273,7 +273,7 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
                                 const struct ulp_sample *samples, size_t sample_count,
                                 const char *folder, struct ulp_mixed *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_mixed){0};
     ULP_OPTIONS_TAKE(ulp_mixed_options, options, error);
     struct ulp_mixed_job job = {.model = model,

@@ -76,7 +76,9 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,
                                  struct ulp_error *error)
 {
-    const struct ulp_observer notes = {.context = types, .node_done = note_types};
+    const struct ulp_observer notes = {.context = types,
+                                       .node_done = note_types,
+                                       .modes_unused = true};
     const struct ulp_tensor_set *given = job->samples[sample].inputs;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set rounded = {0};
     enum ulp_status status = ULP_OK;

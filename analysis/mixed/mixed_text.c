@@ -44,7 +44,7 @@ static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, enu
 
 enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     if (mixed->reason) {
         ulp_text_show(&text, "No mixed.onnx: %s.\n", mixed->reason);

@@ -94,7 +94,7 @@ enum ulp_status ulp_overflow_run(const struct ulp_model *model, const struct ulp
                                  const struct ulp_overflow_options *options,
                                  struct ulp_overflow_forecast *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_program_options plan;
     *out = (struct ulp_overflow_forecast){0};
     ULP_OPTIONS_TAKE(ulp_overflow_options, options, error);

@@ -346,7 +346,7 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pr
                               const struct ulp_prove_box *box, int thread_count,
                               struct ulp_proof *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct prover prover = {.program = program, .proof = out, .budget = ulp_model_budget(model)};
     static const struct ulp_prove_box none;
     const double started = ulp_seconds_now();

@@ -314,7 +314,7 @@ enum ulp_status ulp_quantise_run(const struct ulp_model *model,
                                  const struct ulp_sample *held_out, size_t held_count,
                                  struct ulp_search *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_OPTIONS_TAKE(ulp_quantise_options, options, error);
     struct ulp_search_options search = options->search;
     struct formats found;

@@ -15,7 +15,7 @@ struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)
 enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_html_report report = ulp_report_page(audit);
     const enum ulp_status status =
         report.root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
@@ -26,6 +26,6 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
 enum ulp_status ulp_report_markdown(const struct ulp_audit *audit, const char *path,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_html_write_as("audit", ULP_OUTPUT_MARKDOWN, ulp_report_head(audit), path, error);
 }

@@ -53,7 +53,7 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
 enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
                                   char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     describe(&text, crossing, limit);
     *out = text.failed ? NULL : text.data;
@@ -142,7 +142,7 @@ static void add_suite(struct ulp_text *out, const struct ulp_audit *audit)
 enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *path,
                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text file;
     ULP_TRY(ulp_text_open(&file, path, error));
     add_suite(&file, audit);

@@ -29,7 +29,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
                                       size_t count, bool allow_nonfinite_inputs,
                                       struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     enum ulp_status status = ULP_OK;
     audit->limit_count = 0;
     ULP_TAKE(audit->limits, audit->memory, count + 1, error);

@@ -13,7 +13,7 @@
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_document_text("audit", ulp_report_head(audit), ULP_DOCUMENT_ROWS, width, colour, out,
                              error);
 }
@@ -47,7 +47,7 @@ static enum ulp_status write_file(const struct ulp_audit *audit, size_t index,
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     enum ulp_status status = ulp_report_prepare(folder, error);
     const bool begun = ulp_files_hold();
     for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++) {
@@ -61,7 +61,7 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
 enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *path,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text;
     ULP_TRY(ulp_text_open(&text, path, error));
     return write_file(audit, 0, &text, error);

@@ -428,7 +428,7 @@ void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_l
 enum ulp_status ulp_report_why(const struct ulp_audit *audit, size_t lane, int width, bool colour,
                                char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
     struct ulp_text text = {0};
     struct ulp_headline said = {0}, why = {0};

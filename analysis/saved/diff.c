@@ -264,7 +264,7 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
                                   struct ulp_saved_changes *changes, char **out,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_changed changed;
     enum ulp_status status = ulp_saved_find_changes(before, after, how->factor, &changed, error);
     *out = NULL;

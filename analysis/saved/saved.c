@@ -127,7 +127,7 @@ static char *find_file(const char *path)
 enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, struct ulp_saved **out,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_saved *saved = calloc(1, sizeof *saved);
     *out = NULL;
     if (!saved || !(saved->path = find_file(path))) {

@@ -64,7 +64,7 @@ static bool read_audit(const struct ulp_saved *saved, struct ulp_audit *audit)
 enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_TRY(ulp_saved_check_lanes(saved, error));
     if (!saved->arena)
         ULP_TRY(ulp_arena_create(&saved->arena, saved->budget, error));

@@ -52,7 +52,7 @@ static enum ulp_status read_folder(struct reading *reading, const char *folder,
 enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget, const char *path,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct stat info;
     struct reading reading = {0};
     const bool folder = stat(report, &info) == 0 && S_ISDIR(info.st_mode);

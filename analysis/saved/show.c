@@ -184,7 +184,7 @@ static enum ulp_status show_nodes(const struct ulp_page *page, const struct ulp_
 enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern, int width,
                                bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
@@ -216,7 +216,7 @@ enum ulp_status ulp_saved_show_as(const struct ulp_saved *saved, const char *pat
                                   enum ulp_output_kind as, const char *path,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const json_t *lane;
     size_t l, found = 0;
     if (!saved->lanes && !pattern)

@@ -224,7 +224,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                               size_t sample_count, const struct ulp_calibration_options *options,
                               const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
     const struct ulp_samples all = {.count = sample_count, .items = samples};
     const struct ulp_scales_rule rule = {options->calibrator, options->percentile};

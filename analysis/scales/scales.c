@@ -383,7 +383,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
                                const struct ulp_scales_options *options, struct ulp_scales *out,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const double started = ulp_seconds_now();
     *out = (struct ulp_scales){0};
     ULP_OPTIONS_TAKE(ulp_scales_options, options, error);

@@ -203,7 +203,9 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
     struct ulp_arithmetic fp32;
     struct smoothing s = {.out = out, .memory = memory};
     const struct ulp_run_options run = {.thread_count = thread_count};
-    const struct ulp_observer looking = {.context = &s, .node_done = look_at_node};
+    const struct ulp_observer looking = {.context = &s,
+                                         .node_done = look_at_node,
+                                         .modes_unused = true};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     *out = (struct ulp_smooths){0};
     const struct ulp_program_options planning = {.inputs = samples[0].inputs};

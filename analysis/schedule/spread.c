@@ -189,12 +189,14 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_observer *progress, struct ulp_spreads *out,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_arithmetic lanes[1 + ULP_SCHEDULES_MAX] = {*reference};
     struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out};
-    const struct ulp_observer looking = {.context = &spreading, .node_done = measure_node};
+    const struct ulp_observer looking = {.context = &spreading,
+                                         .node_done = measure_node,
+                                         .modes_unused = true};
     struct ulp_program *program = NULL;
     *out = (struct ulp_spreads){0};
     size_t count = ulp_schedules_make(base, lanes + 1, &out->other_gpu);

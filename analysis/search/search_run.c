@@ -275,7 +275,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                const struct ulp_sample *held_out, size_t held_count,
                                struct ulp_search *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = ULP_SEARCH_EMPTY;
     ULP_OPTIONS_TAKE(ulp_search_options, options, error);
     const double started = ulp_seconds_now(),

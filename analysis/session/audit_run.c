@@ -219,7 +219,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                               const struct ulp_audit_options *options, struct ulp_audit *out,
                               struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_audit){0};
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
     ULP_SCOPED(ulp_programs_free)

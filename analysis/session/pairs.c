@@ -230,7 +230,9 @@ static enum ulp_status try_sample(struct pairing *pairing, const struct ulp_alon
                                   const struct paired *pair, double *before, double *after,
                                   struct ulp_error *error)
 {
-    const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
+    const struct ulp_observer looking = {.context = pairing,
+                                         .node_done = look_at_node,
+                                         .modes_unused = true};
     double db;
     ULP_TRY(run_original(pairing, error));
     ULP_TRY(run_once(pairing, alone, NULL, &looking, &db, error));
@@ -284,7 +286,9 @@ static struct ulp_qdq_pair *find_most(struct ulp_audit_lane *lane)
 
 static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_error *error)
 {
-    const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
+    const struct ulp_observer looking = {.context = pairing,
+                                         .node_done = look_at_node,
+                                         .modes_unused = true};
     struct ulp_alone alone;
     double before = 0, after;
     pairing->lane = &pairing->audit->lanes[l];

@@ -175,7 +175,7 @@ enum ulp_status ulp_store_open(struct ulp_store *store, struct ulp_error *error)
 enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **bytes, size_t *count,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     char path[PATH_BYTES];
     ULP_TRY(name_audit(path, folder, true, error));
     return ulp_part_read(path, NULL, NULL, bytes, count, error);

@@ -394,7 +394,7 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model, const struct ul
                                   size_t sample_count, const struct ulp_tolerance_options *options,
                                   struct ulp_tolerance *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_tolerance){0};
     ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
     if (!sample_count)

@@ -305,7 +305,7 @@ void ulp_page_document(const struct ulp_page *page, const char *kind, json_t *ro
 enum ulp_status ulp_document_text(const char *kind, json_t *root, size_t most, int width,
                                   bool colour, char **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     ulp_page_document(&page, kind, root, most);

@@ -36,7 +36,7 @@ static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
 
 enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct stat info;
     ULP_TRY(make_folder(folder, error));
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))

@@ -46,6 +46,14 @@ static inline void ulp_scoped_free(void *pointer)
     free(memory);
 }
 
+/* The error, or where none was asked for one that is nobody's. */
+static inline struct ulp_error *ulp_error_or(struct ulp_error *error, struct ulp_error *unasked)
+{
+    unasked->status = ULP_OK;
+    unasked->message[0] = '\0';
+    return error ? error : unasked;
+}
+
 /* Of a system call that failed with this errno: ULP_ERROR_MEMORY for want of memory, else
  * ULP_ERROR_INPUT. */
 static inline enum ulp_status ulp_status_of(int code)

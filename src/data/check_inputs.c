@@ -139,7 +139,7 @@ static enum ulp_status refuse_other(const struct ulp_model *model,
 enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         ULP_TRY(check_input(&info, inputs, error));
@@ -352,7 +352,7 @@ static enum ulp_status hand_on_notes(struct ulp_text *text, char **notes, struct
 enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_tensor_set *arrays,
                                       char **notes, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     size_t rounded = 0;
     ULP_TRY(name_arrays(model, arrays, &text, error));
@@ -371,7 +371,7 @@ enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_
 enum ulp_status ulp_model_take_outputs(const struct ulp_model *model, struct ulp_tensor_set *arrays,
                                        char **notes, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ULP_SCOPED(ulp_free_of) void *order = NULL;
     const size_t count = ulp_model_output_count(model);

@@ -71,7 +71,7 @@ static enum ulp_status read_groups(void *out, const char *name, const json_t *ro
 enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_group_list *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_json_file_read(path, budget, read_groups, &out->groups, sizeof out->groups,
                               &out->memory, error);
 }

@@ -182,7 +182,7 @@ static void put_end(struct archive *archive)
 enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                          struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct archive archive = {0};
     ULP_TRY(ulp_text_open(&archive.file, path, error));
     enum ulp_status status = ULP_OK;

@@ -43,7 +43,7 @@ enum ulp_status ulp_recording_writer_open(const char *path, const char *runner,
                                           struct ulp_recording_writer **out,
                                           struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = NULL;
     if (!ulp_is_utf8(runner))
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of runner '%.200s' is not UTF-8",
@@ -98,7 +98,7 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
                                          const struct ulp_tensor_set *tensors,
                                          struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_text *out = &writer->file;
     put_words(out, writer->count++ ? ",\n                {\n" : "\n                {\n");
     put_words(out, "                    \"outputs\": {");
@@ -119,7 +119,7 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
 enum ulp_status ulp_recording_writer_close(struct ulp_recording_writer *writer, bool keep,
                                            struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     if (!writer)
         return ULP_OK;
     put_words(&writer->file, "\n            ]\n        ]\n    ],\n"
@@ -133,7 +133,7 @@ enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
                                          const struct ulp_tensor_set *tensors,
                                          struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_recording_writer *writer;
     enum ulp_status status = ulp_recording_writer_open(path, runner, &writer, error);
     ULP_THEN(status, ulp_recording_writer_add(writer, tensors, error));

@@ -11,7 +11,7 @@
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const char *equals = strchr(text, '=');
     *out = (struct ulp_keep){0};
     if (!equals || equals == text)
@@ -127,7 +127,7 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
 enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
                                         struct ulp_precision_plan *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_json_file_read(path, budget, read_plan, out, sizeof *out, &out->memory, error);
 }
 

@@ -63,7 +63,7 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
 enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_range_list *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return ulp_json_file_read(path, budget, ulp_range_list_take, &out->ranges, sizeof out->ranges,
                               &out->memory, error);
 }

@@ -7,7 +7,7 @@
 enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct stat info;
     *out = (struct ulp_tensor_set){0};
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))

@@ -150,7 +150,7 @@ enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *mod
                                    struct ulp_budget *budget, struct ulp_recording_list *list,
                                    struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set tensors = {0};
     struct stat info;
     if (ulp_text_ends(path, ".json"))

@@ -75,7 +75,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
                                        const struct ulp_model *model, struct ulp_budget *budget,
                                        struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     char path[4096];
     struct stat info;
     bool inputs = strcmp(prefix, "input") == 0;

@@ -142,7 +142,7 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
                                      struct ulp_budget *budget, struct ulp_model **out,
                                      struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = NULL;
     if (count > ULP_MODEL_BYTES_MAX)
         return fail_size(path, count, error);
@@ -152,7 +152,7 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
 enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, struct ulp_model **out,
                                struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct stat info;
     void *bytes;
     size_t count;

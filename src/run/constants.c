@@ -105,7 +105,7 @@ static void add_constant(struct ulp_changed_constants *out, const struct ulp_pro
 enum ulp_status ulp_program_constants(const struct ulp_program *program, size_t lane,
                                       struct ulp_changed_constants *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_budget *budget = ulp_model_budget(program->model);
     struct readings readings = {.budget = budget};
     void *items = NULL, *readers = NULL;

@@ -114,7 +114,7 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
                                 struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)

@@ -205,7 +205,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                         const struct ulp_random_options *options,
                                         struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = (struct ulp_tensor_set){0};
     ULP_OPTIONS_TAKE(ulp_random_options, options, error);
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;

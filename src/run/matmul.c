@@ -84,7 +84,7 @@ enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithm
                                  const struct ulp_tensor *a, const struct ulp_tensor *b,
                                  int thread_count, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor left = {0}, right = {0};
     *out = (struct ulp_tensor){0};

@@ -42,7 +42,7 @@ enum ulp_status ulp_array_round(struct ulp_tensor *out, const struct ulp_tensor 
                                 const struct ulp_format *format, enum ulp_rounding rounding,
                                 uint64_t seed, int thread_count, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     ULP_TRY(check_values(out, format, error));
     ULP_TRY(check_counts(out, in, error));
@@ -112,7 +112,7 @@ enum ulp_status ulp_array_encode(struct ulp_tensor *patterns, const struct ulp_t
                                  const struct ulp_format *format, int thread_count,
                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return code(&(struct coding){format, values, patterns, true}, thread_count, error);
 }
 
@@ -120,6 +120,6 @@ enum ulp_status ulp_array_decode(struct ulp_tensor *values, const struct ulp_ten
                                  const struct ulp_format *format, int thread_count,
                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return code(&(struct coding){format, values, patterns, false}, thread_count, error);
 }

@@ -86,7 +86,8 @@ static enum ulp_status hold_wanted(struct ulp_cut_base *held,
     const struct holding holding = {held, wanted};
     const struct ulp_block *block = held->program->main;
     const struct ulp_observer observer = {.context = (void *)(uintptr_t)&holding,
-                                          .node_done = hold_results};
+                                          .node_done = hold_results,
+                                          .modes_unused = true};
     held->cuts = may_cut(held->program, arithmetic, wanted);
     for (size_t i = 0; i < block->input_count && held->cuts; i++) {
         const struct ulp_program_slot *slot = &block->slots[block->inputs[i]];

@@ -210,7 +210,8 @@ static enum ulp_status try_inputs(const struct guessing *guessing, struct ulp_pr
                               .distance = INFINITY};
     const struct ulp_observer observer = {.context = &looking,
                                           .node_done = measure_distance,
-                                          .cancelled = is_done};
+                                          .cancelled = is_done,
+                                          .modes_unused = true};
     bool refused;
     const enum ulp_status status =
         ulp_compare_run_changed(comparing, program, inputs, &observer, &refused, error);

@@ -130,7 +130,9 @@ static enum ulp_status run_mistake(struct trying *trying, const struct mistake *
     struct ulp_comparing *comparing = looking->comparing;
     const size_t files = comparing->recording_count,
                  count = looking->lanes * comparing->out->tensor_count;
-    const struct ulp_observer observer = {.context = looking, .node_done = look};
+    const struct ulp_observer observer = {.context = looking,
+                                          .node_done = look,
+                                          .modes_unused = true};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     for (size_t s = 0; s < count; s++) {
         struct beside *const beside = looking->seen[s].beside;

@@ -246,7 +246,9 @@ static enum ulp_status find_largest_of_samples(struct quantised *q, struct ulp_e
 {
     struct ulp_searcher *search = q->search;
     const struct ulp_emulated *given = &search->emulation.given;
-    const struct ulp_observer notes = {.context = q, .node_done = note_values};
+    const struct ulp_observer notes = {.context = q,
+                                       .node_done = note_values,
+                                       .modes_unused = true};
     const struct ulp_run_options options = {.thread_count = given->thread_count};
     struct ulp_keeps keeps;
     ULP_SCOPED(ulp_programs_free)

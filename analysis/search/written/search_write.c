@@ -215,7 +215,7 @@ static enum ulp_status write_files(const struct ulp_search *found, const char *f
 enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_output_kind as,
                                  const char *path, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     return as == ULP_OUTPUT_FOLDER ? write_files(found, path, error)
                                    : ulp_said_write(&ulp_search_said, found, as, path, error);
 }

@@ -1,7 +1,7 @@
 /* What a thread's owner may have set and every number here depends on: rounding mode, flushing of
  * subnormals, traps and x87 precision (a library linked with -ffast-math sets them for its whole
  * process), MPFR's exponent range and defaults, and the locale's decimal point. Public functions
- * that compute, read or write numbers begin with ULP_ENTER_ENVIRONMENT; and find all of it as a new
+ * that compute, read or write numbers begin with ULP_ENTER(error); and find all of it as a new
  * thread of a new process has it; what the caller had, exception flags included, is back when they
  * return. Threads of a pool enter once. */
 #pragma once
@@ -13,6 +13,8 @@
 #endif
 #include <stdbool.h>
 #include <mpfr.h>
+
+#include "base/error.h"
 
 struct ulp_environment {
     bool outermost; /* false: entered already, nothing is kept here and leaving changes nothing */
@@ -35,6 +37,12 @@ void ulp_environment_leave(struct ulp_environment *caller);
 #define ULP_ENTER_ENVIRONMENT                                                      \
     struct ulp_environment caller __attribute__((cleanup(ulp_environment_leave))); \
     ulp_environment_enter(&caller)
+/* ... and of a public function whose caller does not ask why it failed: inside there is always an
+ * error to read. */
+#define ULP_ENTER(error)      \
+    ULP_ENTER_ENVIRONMENT;    \
+    struct ulp_error unasked; \
+    error = ulp_error_or(error, &unasked)
 
 /* Around calls of the caller's own functions: these see what the caller had, and may change it. */
 struct ulp_environment *ulp_environment_pause(void);

@@ -98,7 +98,7 @@ static enum ulp_status finish_engine(struct ulp_engine_reading *reading, struct 
 enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, struct ulp_engine *out,
                                 struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_engine_reading reading = {.engine = out};
     *out = (struct ulp_engine){.version = "", .profile_count = 1};
     enum ulp_status status = ulp_arena_create(&reading.arena, budget, error);

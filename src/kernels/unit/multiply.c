@@ -135,7 +135,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
                                   int thread_count, struct ulp_budget *budget, struct ulp_tensor *d,
                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_unit *unit = ulp_unit_find(name);
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     *d = (struct ulp_tensor){0};

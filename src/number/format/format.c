@@ -115,7 +115,7 @@ static struct ulp_format make_custom(int exponent_bits, int fraction_bits)
 
 enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         if (strcmp(name, formats[i].name) == 0) {
             *out = formats[i];

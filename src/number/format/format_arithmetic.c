@@ -205,7 +205,7 @@ static enum ulp_status find_requested(const struct ulp_request *request, const c
 enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_request request;
     if (begins_declared(name))
         return find_declared(out, name, error);
@@ -233,7 +233,7 @@ static enum ulp_status change_declared(struct ulp_arithmetic *out,
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       const char *part, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_request request;
     if (base->as_declared)
         return change_declared(out, base, part, error);

@@ -380,7 +380,7 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,
                               struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_block *block = trial->program->main;
     forget(trial);
     for (size_t n = 0; n < trial->program->node_count; n++)

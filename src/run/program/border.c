@@ -87,7 +87,7 @@ static int by_value(const void *a, const void *b)
 enum ulp_status ulp_program_borders(const struct ulp_program *program, size_t lane,
                                     struct ulp_border **out, size_t *count, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     const struct ulp_mix *mix = &program->mixes[lane];
     struct crossings crossings = {.budget = ulp_model_budget(program->model)};
     struct ulp_border *borders = NULL;

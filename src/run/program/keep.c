@@ -181,7 +181,7 @@ static enum ulp_status fill_mix(const struct ulp_program *program, struct ulp_mi
 enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
                                  const struct ulp_keeps *keeps, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     struct ulp_mix mix = {.count = 1, .items = &program->lanes[lane]};
     enum ulp_status status = ULP_OK;
     const bool fuses = program->lanes[lane].fuse != ULP_FUSE_NONE;

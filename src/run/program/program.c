@@ -122,7 +122,7 @@ enum ulp_status ulp_program_create(const struct ulp_model *model,
                                    const struct ulp_program_options *options,
                                    struct ulp_program **out, struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = NULL;
     ULP_OPTIONS_TAKE(ulp_program_options, options, error);
     return ulp_program_make(model, lanes, lane_count, options, NULL, out, error);

@@ -572,8 +572,8 @@ enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp
 enum ulp_status ulp_program_expand(struct ulp_program *program, struct ulp_error *error);
 /* A value of the block that has none yet; -1: out of memory. */
 int ulp_block_add_slot(struct ulp_program *program, struct ulp_block *block, const char *name);
-/* programs.c: a run with what looks at it and the caller's progress, each of which may be NULL, the
- * first told in the library's environment; and the same by the program of the inputs' shapes. */
+/* programs.c: a run with what looks at it and the caller's progress, each of which may be NULL; and
+ * the same by the program of the inputs' shapes. */
 enum ulp_status ulp_program_look(const struct ulp_program *program,
                                  const struct ulp_tensor_set *inputs,
                                  const struct ulp_run_options *run,

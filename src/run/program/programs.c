@@ -50,7 +50,7 @@ enum ulp_status ulp_programs_choose(struct ulp_programs *programs,
                                     const struct ulp_tensor_set *inputs, struct ulp_program **out,
                                     struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
+    ULP_ENTER(error);
     *out = NULL;
     if (!programs->first)
         ULP_TRY(make_plan(programs, inputs, &programs->first, error));
@@ -69,8 +69,6 @@ enum ulp_status ulp_program_look(const struct ulp_program *program,
     size_t count = 0;
     if (looking)
         observers[count++] = *looking;
-    if (looking) /* the library's own */
-        observers[0].modes_unused = true;
     if (progress)
         observers[count++] = *progress;
     return ulp_program_run(program, inputs, run, observers, count, outputs, NULL, error);
