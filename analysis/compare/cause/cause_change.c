@@ -72,6 +72,26 @@ struct ulp_input_change ulp_change_scaled(double factor)
     return change;
 }
 
+size_t ulp_change_places(int borders, struct ulp_input_change out[ULP_PLACES_MAX])
+{
+    size_t count = 0;
+    for (int i = 0; i < ULP_PLACES_MAX; i++)
+        out[i] = ulp_change_none();
+    for (int layout = 0; layout < ULP_LAYOUT_COUNT; layout++)
+        out[count++].layout = (enum ulp_axis_order)layout;
+    for (int mirror = 1; mirror < 4; mirror++) {
+        out[count].mirrored_rows = mirror & 1;
+        out[count++].mirrored_columns = mirror & 2;
+    }
+    for (int place = 0; place < 9 * borders; place++)
+        if (place / borders != 4) { /* it stays there */
+            out[count].down = place / borders / 3 - 1;
+            out[count].right = place / borders % 3 - 1;
+            out[count++].border = (enum ulp_edge)(place % borders);
+        }
+    return count;
+}
+
 void ulp_change_reverse(struct ulp_input_change *change)
 {
     change->from[0] = 2;

@@ -39,6 +39,10 @@ struct ulp_input_change {
 };
 struct ulp_input_change ulp_change_none(void);
 struct ulp_input_change ulp_change_scaled(double factor);
+/* None, the other layouts, then mirrored ones and those moved by a place, these with as many of the
+ * borders (1, 2); how many that is. */
+enum { ULP_PLACES_MAX = ULP_LAYOUT_COUNT + 3 + 16 };
+size_t ulp_change_places(int borders, struct ulp_input_change out[ULP_PLACES_MAX]);
 /* RGB and BGR swapped, with the mean and the deviation that belong to the colour. */
 void ulp_change_reverse(struct ulp_input_change *change);
 

@@ -155,41 +155,17 @@ static struct ulp_input_fit fit_channels(const struct fitting *fitting,
     return best;
 }
 
-/* Layouts and places, the simpler ones first. */
-static size_t list_changes(const struct ulp_picture *picture, struct ulp_input_change *out)
-{
-    size_t count = 0;
-    out[count++] = ulp_change_none();
-    for (int layout = 1; layout < ULP_LAYOUT_COUNT; layout++) {
-        out[count] = ulp_change_none();
-        out[count++].layout = (enum ulp_axis_order)layout;
-    }
-    for (int mirror = 1; mirror < 4; mirror++) {
-        out[count] = ulp_change_none();
-        out[count].mirrored_rows = mirror & 1;
-        out[count++].mirrored_columns = mirror & 2;
-    }
-    for (int down = -1; down <= 1; down++)
-        for (int right = -1; right <= 1; right++)
-            if ((down || right) && (picture->height > 1 || !down)) {
-                out[count] = ulp_change_none();
-                out[count].down = down;
-                out[count++].right = right;
-            }
-    return count;
-}
-
 struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given,
                                    const struct ulp_picture *picture,
                                    const struct ulp_tensor *recorded)
 {
-    struct ulp_input_change changes[32];
+    struct ulp_input_change changes[ULP_PLACES_MAX]; /* the simpler ones first */
     const struct fitting fitting = {given, recorded, picture, find_mean(given),
                                     find_mean(recorded)};
     struct ulp_input_fit best = {.change = ulp_change_none(), .residual = 1};
     if (given->count != recorded->count || !given->count || picture->channels > ULP_CHANNELS_MAX)
         return best;
-    const size_t simple = list_changes(picture, changes);
+    const size_t simple = ulp_change_places(1, changes);
     for (size_t i = 0; i < simple; i++) {
         const struct ulp_input_fit fit = fit_channels(&fitting, &changes[i]);
         if (i == 0 || is_much_better(fit.residual, best.residual))

@@ -18,19 +18,33 @@
 #define ROWS_MIN 32
 /* That one of those tried is named though the recording is of none of them. */
 #define CHANCE 0.01
-#define CHANGES_MAX 96
+#define WAYS_MAX 96
 /* Of the time in which an answer is wanted: ways are tried until then. */
 #define GUESSES_PART 0.6
 
-struct changes {
-    struct ulp_input_change items[CHANGES_MAX];
+/* An input was changed; or its places along an axis are in reverse, two axes of as many places
+ * exchanged, or it and another input. */
+struct way {
+    const char *input, *with; /* with: the other input; NULL: none */
+    bool changed;
+    struct ulp_input_change change;
+    const char *words; /* of other numbers, what each element was instead */
+    int a, b;          /* axes; b < 0: a alone, in reverse */
+};
+struct ways {
+    struct way items[WAYS_MAX];
     size_t count;
 };
 
-static void add_change(struct changes *changes, struct ulp_input_change change)
+static void add_way(struct ways *ways, struct way way)
 {
-    if (changes->count < CHANGES_MAX)
-        changes->items[changes->count++] = change;
+    if (ways->count < WAYS_MAX)
+        ways->items[ways->count++] = way;
+}
+
+static void add_change(struct ways *ways, struct ulp_input_change change)
+{
+    add_way(ways, (struct way){.changed = true, .change = change});
 }
 
 /* v = scale (deviation u + mean), or (scale u - mean) / deviation. */
@@ -47,55 +61,30 @@ static struct ulp_input_change normalised(const struct ulp_normalisation *n, dou
 
 /* What values of this range may have been instead: those from 0 to 1 or to 255, and those that a
  * mean was subtracted from. */
-static void add_scales(struct changes *changes, double low, double high)
+static void add_scales(struct ways *ways, double low, double high)
 {
     const bool signed_values = low<-0.01, bytes = high> 4;
-    add_change(changes, ulp_change_scaled(255));
-    add_change(changes, ulp_change_scaled(1 / 255.0));
+    add_change(ways, ulp_change_scaled(255));
+    add_change(ways, ulp_change_scaled(1 / 255.0));
     struct ulp_input_change negative = ulp_change_scaled(-1);
     for (int c = 0; c < ULP_CHANNELS_MAX; c++)
         negative.offset[c] = bytes ? 255 : 1;
-    add_change(changes, negative);
+    add_change(ways, negative);
     for (size_t n = 0; n < ulp_normalisation_count; n++) {
         const struct ulp_normalisation *one = &ulp_normalisations[n];
         const bool of_bytes = ulp_normalises_bytes(one);
         if (signed_values && bytes == of_bytes) {
             if (!of_bytes)
-                add_change(changes, normalised(one, 1, true));
-            add_change(changes, normalised(one, 255, true));
+                add_change(ways, normalised(one, 1, true));
+            add_change(ways, normalised(one, 255, true));
         } else if (!signed_values && (bytes || !of_bytes)) {
-            add_change(changes, normalised(one, bytes ? 1 / 255.0 : 1, false));
+            add_change(ways, normalised(one, bytes ? 1 / 255.0 : 1, false));
         }
     }
 }
 
-static void add_places(struct changes *changes)
-{
-    struct ulp_input_change change;
-    for (int layout = 1; layout < ULP_LAYOUT_COUNT; layout++) {
-        change = ulp_change_none();
-        change.layout = (enum ulp_axis_order)layout;
-        add_change(changes, change);
-    }
-    for (int mirror = 1; mirror < 4; mirror++) {
-        change = ulp_change_none();
-        change.mirrored_rows = mirror & 1;
-        change.mirrored_columns = mirror & 2;
-        add_change(changes, change);
-    }
-    for (int down = -1; down <= 1; down++)
-        for (int right = -1; right <= 1; right++)
-            for (int border = 0; border < 2 && (down || right); border++) {
-                change = ulp_change_none();
-                change.down = down;
-                change.right = right;
-                change.border = (enum ulp_edge)border;
-                add_change(changes, change);
-            }
-}
-
 static void list_changes(const struct ulp_tensor *given, const struct ulp_picture *picture,
-                         struct changes *out)
+                         struct ways *out)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < given->count; i++) {
@@ -109,7 +98,7 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
         ulp_change_reverse(&change);
         add_change(out, change);
         for (size_t i = 0; i < scales; i++) {
-            change = out->items[i];
+            change = out->items[i].change;
             ulp_change_reverse(&change);
             add_change(out, change);
         }
@@ -117,7 +106,10 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
             if (ulp_normalisations[n].mean[0] != ulp_normalisations[n].mean[2])
                 add_change(out, ulp_change_swapped(&ulp_normalisations[n]));
     }
-    add_places(out);
+    struct ulp_input_change places[ULP_PLACES_MAX];
+    const size_t count = ulp_change_places(2, places);
+    for (size_t i = 1; i < count; i++) /* behind none */
+        add_change(out, places[i]);
 }
 
 double ulp_compared_error(const struct ulp_comparing *comparing, size_t file, size_t tensor)
@@ -185,17 +177,10 @@ enum ulp_status ulp_compare_run_changed(struct ulp_comparing *comparing,
     return *refused ? ULP_OK : status;
 }
 
-struct guessing;
-typedef enum ulp_status way_fn(const struct guessing *guessing, size_t way,
-                               struct ulp_tensor_set *out, struct ulp_error *error);
 struct guessing {
     struct ulp_comparing *comparing;
     size_t file, tensor;
-    way_fn *make; /* the inputs given in a way */
-    const char *input;
-    struct ulp_picture picture;
-    struct changes *changes;
-    struct order *orders;
+    const struct ways *ways;
 };
 
 static enum ulp_status try_inputs(const struct guessing *guessing, struct ulp_program *program,
@@ -232,6 +217,49 @@ bool ulp_is_chance(const struct ulp_comparing *comparing, size_t tensor, size_t 
     return !(freedom > 0 && (double)tried * ulp_math_pow(left, freedom) < CHANCE);
 }
 
+static size_t place_in(const struct ulp_tensor *tensor, const struct way *way, size_t i)
+{
+    int64_t at[ULP_RANK_MAX];
+    size_t from = 0;
+    for (int d = tensor->rank; d-- > 0; i /= (size_t)tensor->dims[d])
+        at[d] = (int64_t)(i % (size_t)tensor->dims[d]);
+    const int64_t a = at[way->a];
+    at[way->a] = way->b < 0 ? tensor->dims[way->a] - 1 - a : at[way->b];
+    if (way->b >= 0)
+        at[way->b] = a;
+    for (int d = 0; d < tensor->rank; d++)
+        from = from * (size_t)tensor->dims[d] + (size_t)at[d];
+    return from;
+}
+
+/* The inputs given in that way. */
+static enum ulp_status make_inputs(const struct ulp_tensor_set *given, const struct way *way,
+                                   struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    if (way->changed) {
+        const struct ulp_picture picture = ulp_picture_of(ulp_tensor_set_find(given, way->input));
+        return ulp_change_inputs(given, way->input, &picture, &way->change, 1, out, error);
+    }
+    for (size_t i = 0; i < given->count; i++) {
+        const char *name = given->items[i].name;
+        const bool is_one = strcmp(name, way->input) == 0,
+                   is_other = way->with && strcmp(name, way->with) == 0;
+        const struct ulp_tensor *from = is_one && way->with ? ulp_tensor_set_find(given, way->with)
+                                        : is_other          ? ulp_tensor_set_find(given, way->input)
+                                                            : &given->items[i].tensor;
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor to = ulp_tensor_view(from);
+        if (is_one && !way->with) {
+            ULP_TRY(ulp_tensor_copy(&to, from, NULL, error));
+            for (size_t e = 0; e < to.count; e++)
+                memcpy((char *)to.data + e * to.element_bytes,
+                       (const char *)from->data + place_in(from, way, e) * to.element_bytes,
+                       to.element_bytes);
+        }
+        ULP_TRY(ulp_tensor_set_add(out, name, &to, error));
+    }
+    return ULP_OK;
+}
+
 /* All equal: what any input may give. */
 static bool is_constant(const struct ulp_tensor *tensor)
 {
@@ -241,16 +269,17 @@ static bool is_constant(const struct ulp_tensor *tensor)
     return true;
 }
 
-/* The way that brings the tensor nearest, and how much of its error that leaves; `count`: none
+/* The way that brings the tensor nearest, and how much of its error that leaves; NULL: none
  * does, but by chance. *sure: with it everything recorded is explained. */
-static enum ulp_status find_way(const struct guessing *guessing, size_t count, size_t *best,
+static enum ulp_status find_way(const struct guessing *guessing, const struct way **best,
                                 double *left, bool *sure, struct ulp_error *error)
 {
+    const size_t count = guessing->ways->count;
     struct ulp_comparing *comparing = guessing->comparing;
     const struct ulp_program_options options = {.inputs = comparing->inputs};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL; /* of one arithmetic */
     double least = INFINITY;
-    *best = count;
+    *best = NULL;
     *sure = false;
     if (!count || is_constant(ulp_recorded(&comparing->work[guessing->tensor], guessing->file)))
         return ULP_OK;
@@ -261,27 +290,21 @@ static enum ulp_status find_way(const struct guessing *guessing, size_t count, s
     for (size_t i = 0; i < count && !ulp_compare_is_late(comparing, GUESSES_PART); i++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
         double distance;
-        ULP_TRY(guessing->make(guessing, i, &inputs, error));
+        const struct way *way = &guessing->ways->items[i];
+        ULP_TRY(make_inputs(comparing->inputs, way, &inputs, error));
         ULP_TRY(try_inputs(guessing, program, &inputs, &distance, error));
-        *best = distance < least ? i : *best;
+        *best = distance < least ? way : *best;
         least = ulp_math_min(least, distance);
         comparing->ways_tried++;
     }
     *left = least / ulp_compared_error(comparing, guessing->file, guessing->tensor);
     if (ulp_is_chance(comparing, guessing->tensor, count, 0, *left))
-        *best = count;
-    if (*best == count || ulp_compare_is_last(comparing))
+        *best = NULL;
+    if (!*best || ulp_compare_is_last(comparing))
         return ULP_OK;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    ULP_TRY(guessing->make(guessing, *best, &inputs, error));
+    ULP_TRY(make_inputs(comparing->inputs, *best, &inputs, error));
     return ulp_compare_explains(comparing, comparing->model, &inputs, guessing->file, sure, error);
-}
-
-static enum ulp_status change_inputs(const struct guessing *guessing, size_t way,
-                                     struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    return ulp_change_inputs(guessing->comparing->inputs, guessing->input, &guessing->picture,
-                             &guessing->changes->items[way], 1, out, error);
 }
 
 static bool has_few_rows(const struct ulp_comparing *comparing, size_t file, size_t tensor)
@@ -296,20 +319,18 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 struct ulp_error *error)
 {
     const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
-    struct guessing guessing = {.comparing = comparing,
-                                .file = file,
-                                .tensor = tensor,
-                                .make = change_inputs,
-                                .input = input,
-                                .picture = ulp_picture_of(given)};
+    const struct ulp_picture picture = ulp_picture_of(given);
+    const struct way *best;
+    struct ways *ways;
     double left;
-    size_t best;
-    ULP_TAKE(guessing.changes, comparing->arena, 1, error);
-    list_changes(given, &guessing.picture, guessing.changes);
-    ULP_TRY(find_way(&guessing, guessing.changes->count, &best, &left, sure, error));
-    if (best < guessing.changes->count &&
-        (*sure || (left <= MUCH_CLOSER && !has_few_rows(comparing, file, tensor))))
-        ulp_change_describe(&guessing.picture, &guessing.changes->items[best], text);
+    ULP_TAKE(ways, comparing->arena, 1, error);
+    list_changes(given, &picture, ways);
+    for (size_t i = 0; i < ways->count; i++)
+        ways->items[i].input = input;
+    const struct guessing guessing = {comparing, file, tensor, ways};
+    ULP_TRY(find_way(&guessing, &best, &left, sure, error));
+    if (best && (*sure || (left <= MUCH_CLOSER && !has_few_rows(comparing, file, tensor))))
+        ulp_change_describe(&picture, &best->change, text);
     return text->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
@@ -327,62 +348,6 @@ static const struct other {
               {32768, 0, false, "32768 times as large (samples of 16 bits not divided)"},
               {1 / 32768.0, 0, false, "32768 times as small (divided by 32768 once more)"}};
 
-/* The places of an axis in reverse, two axes of as many places exchanged, two inputs, or other
- * numbers. */
-struct order {
-    const char *input, *with; /* with: the other input; NULL: none */
-    int a, b;                 /* axes; b < 0: a alone, in reverse */
-    const struct other *other;
-};
-
-static size_t place_in(const struct ulp_tensor *tensor, const struct order *order, size_t i)
-{
-    int64_t at[ULP_RANK_MAX];
-    size_t from = 0;
-    for (int d = tensor->rank; d-- > 0; i /= (size_t)tensor->dims[d])
-        at[d] = (int64_t)(i % (size_t)tensor->dims[d]);
-    const int64_t a = at[order->a];
-    at[order->a] = order->b < 0 ? tensor->dims[order->a] - 1 - a : at[order->b];
-    if (order->b >= 0)
-        at[order->b] = a;
-    for (int d = 0; d < tensor->rank; d++)
-        from = from * (size_t)tensor->dims[d] + (size_t)at[d];
-    return from;
-}
-
-static enum ulp_status order_inputs(const struct guessing *guessing, size_t way,
-                                    struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    const struct ulp_tensor_set *given = guessing->comparing->inputs;
-    const struct order *order = &guessing->orders[way];
-    if (order->other) {
-        const struct ulp_picture picture = ulp_picture_of(ulp_tensor_set_find(given, order->input));
-        struct ulp_input_change change = ulp_change_scaled(order->other->factor);
-        for (int c = 0; c < ULP_CHANNELS_MAX; c++)
-            change.offset[c] = order->other->offset;
-        return ulp_change_inputs(given, order->input, &picture, &change, 1, out, error);
-    }
-    for (size_t i = 0; i < given->count; i++) {
-        const char *name = given->items[i].name;
-        const bool is_one = strcmp(name, order->input) == 0,
-                   is_other = order->with && strcmp(name, order->with) == 0;
-        const struct ulp_tensor *from = is_one && order->with
-                                            ? ulp_tensor_set_find(given, order->with)
-                                        : is_other ? ulp_tensor_set_find(given, order->input)
-                                                   : &given->items[i].tensor;
-        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor to = ulp_tensor_view(from);
-        if (is_one && !order->with) {
-            ULP_TRY(ulp_tensor_copy(&to, from, NULL, error));
-            for (size_t e = 0; e < to.count; e++)
-                memcpy((char *)to.data + e * to.element_bytes,
-                       (const char *)from->data + place_in(from, order, e) * to.element_bytes,
-                       to.element_bytes);
-        }
-        ULP_TRY(ulp_tensor_set_add(out, name, &to, error));
-    }
-    return ULP_OK;
-}
-
 static bool is_suspect(const struct ulp_suspects *suspects, const char *input)
 {
     size_t i = 0;
@@ -391,90 +356,88 @@ static bool is_suspect(const struct ulp_suspects *suspects, const char *input)
     return i < suspects->input_count;
 }
 
-/* The other numbers that an input may have been: into out, as many as there is room for. */
-static size_t list_others(const char *input, const struct ulp_tensor *given, struct order *out,
-                          size_t room)
+/* The other numbers that an input may have been. */
+static void list_others(const char *input, const struct ulp_tensor *given, struct ways *out)
 {
-    size_t count = 0;
     bool flags = true, constant = is_constant(given);
     for (size_t i = 0; i < given->count && flags; i++)
         flags = ulp_tensor_get(given, i) == 0 || ulp_tensor_get(given, i) == 1;
     const bool numbers = !flags && ulp_type_is_float(given->type) && !ulp_picture_of(given).image;
-    for (size_t o = 0; o < sizeof others / sizeof *others && count < room && given->count; o++) {
+    for (size_t o = 0; o < sizeof others / sizeof *others && given->count; o++) {
         const double first = ulp_tensor_get(given, 0);
         const bool same = constant && others[o].factor * first + others[o].offset == first,
                    twice = constant && others[o].factor != 0; /* as all 0, or all 1 */
+        struct way way = {.input = input,
+                          .changed = true,
+                          .change = ulp_change_scaled(others[o].factor),
+                          .words = others[o].words};
+        for (int c = 0; c < ULP_CHANNELS_MAX; c++)
+            way.change.offset[c] = others[o].offset;
         if (others[o].flags ? flags && !same && !twice : numbers)
-            out[count++] = (struct order){.input = input, .other = &others[o]};
+            add_way(out, way);
     }
-    return count;
 }
 
-static size_t list_orders(const struct ulp_comparing *comparing,
-                          const struct ulp_suspects *suspects, struct order *out, size_t room)
+static void list_orders(const struct ulp_comparing *comparing, const struct ulp_suspects *suspects,
+                        struct ways *out)
 {
-    size_t count = 0;
     for (size_t i = 0; i < suspects->input_count; i++) {
-        const struct ulp_tensor *one = ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
-        const bool image = one && ulp_picture_of(one).image; /* ulp_guess_input turns it */
-        count += one ? list_others(suspects->inputs[i], one, out + count, room - count) : 0;
-        for (int a = 0; one && a < one->rank && !image; a++)
-            for (int b = -1; b < a && count < room; b++)
+        const char *input = suspects->inputs[i];
+        const struct ulp_tensor *one = ulp_tensor_set_find(comparing->inputs, input);
+        if (!one)
+            continue;
+        list_others(input, one, out);
+        const int rank = ulp_picture_of(one).image ? 0 : one->rank; /* ulp_guess_input turns it */
+        for (int a = 0; a < rank; a++)
+            for (int b = -1; b < a; b++)
                 if (one->dims[a] > 1 && (b < 0 || one->dims[b] == one->dims[a]))
-                    out[count++] = (struct order){suspects->inputs[i], NULL, a, b, NULL};
-        for (size_t j = 0; one && j < comparing->inputs->count && count < room; j++) {
+                    add_way(out, (struct way){.input = input, .a = a, .b = b});
+        for (size_t j = 0; j < comparing->inputs->count; j++) {
             const struct ulp_named_tensor *other = &comparing->inputs->items[j];
             const bool later = &other->tensor > one || !is_suspect(suspects, other->name);
             if (later && other->tensor.type == one->type &&
                 ulp_tensor_same_shape(one, &other->tensor))
-                out[count++] = (struct order){suspects->inputs[i], other->name, 0, -1, NULL};
+                add_way(out, (struct way){.input = input, .with = other->name});
         }
     }
-    return count;
 }
 
 /* Of what saturates any large factor is as good, and of what vanishes any small one: does half of
- * it explain everything, too? count: of ways, behind which there is room for another. */
-static enum ulp_status try_half(struct guessing *guessing, size_t count, const struct order *order,
+ * it explain everything, too? */
+static enum ulp_status try_half(struct ulp_comparing *comparing, size_t file, struct way way,
                                 bool *also, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    const struct other half = {.factor = order->other->factor / 2};
-    if (!(half.factor > 0) || ulp_compare_is_last(guessing->comparing))
+    way.change = ulp_change_scaled(way.change.factor[0] / 2);
+    if (!(way.change.factor[0] > 0) || ulp_compare_is_last(comparing))
         return ULP_OK;
-    guessing->orders[count] = (struct order){.input = order->input, .other = &half};
-    ULP_TRY(guessing->make(guessing, count, &inputs, error));
-    return ulp_compare_explains(guessing->comparing, guessing->comparing->model, &inputs,
-                                guessing->file, also, error);
+    ULP_TRY(make_inputs(comparing->inputs, &way, &inputs, error));
+    return ulp_compare_explains(comparing, comparing->model, &inputs, file, also, error);
 }
 
 enum ulp_status ulp_guess_order(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const struct ulp_suspects *suspects, struct ulp_text *text,
                                 const char **input, struct ulp_error *error)
 {
-    struct guessing guessing = {.comparing = comparing,
-                                .file = file,
-                                .tensor = tensor,
-                                .make = order_inputs};
+    const struct way *best;
+    struct ways *ways;
     double left;
-    size_t best;
-    bool sure;
-    ULP_TAKE(guessing.orders, comparing->arena, CHANGES_MAX + 1, error);
-    const size_t count = list_orders(comparing, suspects, guessing.orders, CHANGES_MAX);
-    ULP_TRY(find_way(&guessing, count, &best, &left, &sure, error));
-    const struct order *order = &guessing.orders[best];
-    bool also = false;
-    if (sure && order->other)
-        ULP_TRY(try_half(&guessing, count, order, &also, error));
-    if (sure && order->other)
-        ulp_text_add(text, "%s%s", order->other->words,
+    bool sure, also = false;
+    ULP_TAKE(ways, comparing->arena, 1, error);
+    list_orders(comparing, suspects, ways);
+    const struct guessing guessing = {comparing, file, tensor, ways};
+    ULP_TRY(find_way(&guessing, &best, &left, &sure, error));
+    if (sure && best->changed)
+        ULP_TRY(try_half(comparing, file, *best, &also, error));
+    if (sure && best->changed)
+        ulp_text_add(text, "%s%s", best->words,
                      also ? ", or by another factor: half of it explains that, too" : "");
-    else if (sure && order->with)
-        ulp_text_show(text, "it was exchanged with '%s'", order->with);
-    else if (sure && order->b < 0)
-        ulp_text_add(text, "in reverse along axis %d", order->a);
+    else if (sure && best->with)
+        ulp_text_show(text, "it was exchanged with '%s'", best->with);
+    else if (sure && best->b < 0)
+        ulp_text_add(text, "in reverse along axis %d", best->a);
     else if (sure)
-        ulp_text_add(text, "axes %d and %d exchanged", order->b, order->a);
-    *input = order->input;
+        ulp_text_add(text, "axes %d and %d exchanged", best->b, best->a);
+    *input = best ? best->input : NULL;
     return ULP_OK;
 }
