@@ -332,15 +332,32 @@ static enum ulp_status judge_recordings(struct ulp_doctoring *x, struct ulp_erro
     return ulp_taken(doctor->reason, error);
 }
 
-static void judge_causes(struct ulp_doctor *doctor)
+/* A graph that is wrong, or a node that a runtime computes wrongly, is beyond what was computed. */
+static enum ulp_status judge_causes(struct ulp_doctoring *x, struct ulp_error *error)
 {
+    struct ulp_doctor *doctor = x->doctor;
+    const enum ulp_grade own = doctor->grade;
+    const struct ulp_doctor_cause *worst = NULL;
+    struct ulp_text text = {0};
     /* nothing can be compared, and the graph says why: the reference computes it, too */
     if (doctor->grade == ULP_GRADE_NOT && doctor->cause_count &&
         doctor->causes[0].reason == ULP_DOCTOR_GRAPH)
         doctor->grade = judge_cause(&doctor->causes[0]);
     for (size_t c = 0; c < doctor->cause_count; c++)
-        if (judge_cause(&doctor->causes[c]) > doctor->grade)
-            doctor->grade = judge_cause(&doctor->causes[c]);
+        if (judge_cause(&doctor->causes[c]) > doctor->grade) {
+            worst = &doctor->causes[c];
+            doctor->grade = judge_cause(worst);
+        }
+    if (!worst || own == ULP_GRADE_NOT)
+        return ULP_OK;
+    struct ulp_lint_rule rule;
+    ulp_lint_rule((size_t)ulp_lint_rule_find(worst->rule), &rule);
+    ulp_text_show(&text, "%s; computed here it is %s: %s",
+                  rule.targets == ULP_TARGET_ALL ? "the graph itself is wrong"
+                                                 : "this runtime computes a node wrongly",
+                  ulp_grade_name(own), doctor->reason);
+    doctor->reason = ulp_doctor_keep(x, &text);
+    return ulp_taken(doctor->reason, error);
 }
 
 static enum ulp_status keep_refusal(struct ulp_doctoring *x, struct ulp_error *error)
@@ -384,7 +401,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(judge_beside(x, error));
     ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
-    judge_causes(doctor);
+    ULP_TRY(judge_causes(x, error));
     ULP_TRY(keep_refusal(x, error));
     ULP_TRY(judge_recordings(x, error));
     ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, doctor->target, &rests_on, error));

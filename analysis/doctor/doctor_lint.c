@@ -135,7 +135,10 @@ static void name_graph(struct ulp_doctoring *x, bool made_up_for)
         else if (finding->node)
             ulp_text_show(&text, "node %s: ", finding->node);
         ulp_lint_rule((size_t)ulp_lint_rule_find(finding->rule), &rule);
-        ulp_text_show(&text, "%s; %s", finding->text, refused ? rule.why : "in any arithmetic");
+        ulp_text_show(&text, "%s; %s", finding->text,
+                      refused                          ? rule.why
+                      : rule.targets == ULP_TARGET_ALL ? "in any arithmetic"
+                                                       : "figures here are without it");
         struct ulp_doctor_cause *cause =
             ulp_doctor_add(x, ULP_DOCTOR_GRAPH, node, finding->value, &text);
         cause->rule = ulp_doctor_copy(x, finding->rule);

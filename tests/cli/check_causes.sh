@@ -11,13 +11,11 @@ CAUSES = ("weights", "inputs", "result")
 STEPS, BATCH, INPUT, HIDDEN = 6, 3, 16, 16
 failures = compared = 0
 
-
 def nearest(array, precision, least):
     """To nearest, ties to even, with subnormals; no case here overflows."""
     exponent = np.frexp(array)[1] - precision
     unit = np.ldexp(1.0, np.maximum(exponent, least))
     return np.rint(array / unit) * unit
-
 
 class Roundings:
     """What the arithmetic rounds: the first `count` of CAUSES."""
@@ -39,15 +37,12 @@ class Roundings:
     def result(self, array):  # a result, or what an operator stores on its way
         return array if self.factors_only else self._round(array, "result")
 
-
 sigmoid = lambda x: 1 / (1 + np.exp(-x))
-
 
 def cell_lstm(r, x, h, c, gates, p):
     i, o, f, g = np.split(gates, 4, axis=1)
     n = sigmoid(f + p[2] * c) * c + sigmoid(i + p[0] * c) * np.tanh(g)
     return sigmoid(o + p[1] * n) * np.tanh(n), n
-
 
 def recurrent(op, linear, r, x, w, rr, b, h0, c0, p, lengths, direction):
     """Y of shape steps x directions x batch x hidden."""
@@ -82,7 +77,6 @@ def recurrent(op, linear, r, x, w, rr, b, h0, c0, p, lengths, direction):
                 y[t, d, item] = h[0]
     return y
 
-
 def judge(name, op_node, given, constants, function, opset, output="y"):
     """function(roundings, values) -> y; given: graph inputs, on both formats' grids so that only the node errs."""
     global failures, compared
@@ -108,11 +102,9 @@ def judge(name, op_node, given, constants, function, opset, output="y"):
             failures += 1
             print(f"FAIL {name} in {arithmetic}: " + "; ".join(wrong))
 
-
 def grid(*shape, scale=1.0):
     """Numbers of few bits: every format holds them."""
     return (np.round(turn.standard_normal(shape) * 16 * scale) / 16).astype("f4")
-
 
 normal = lambda *shape, scale=1.0: (turn.standard_normal(shape) * scale).astype("f4")
 
@@ -148,28 +140,23 @@ for op, gates, states in (("LSTM", 4, 2), ("GRU", 3, 1), ("RNN", 1, 1)):
                     judge(f"{op} {direction} state {started}{' lengths' if lengths else ''}{' kind 1' if kind else ''}",
                           node(op, " ".join(names), "y", **attributes), given, constants, function, 14)
 
-
 def softmax(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
-
 def layer_norm(r, v):
     x = v["x"] - v["x"].mean(axis=-1, keepdims=True)
     return r.result(x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5) * r.constant(v["s"]) + r.constant(v["b"]))
-
 
 def conv(r, v):
     x, w = np.pad(r.factor(v["x"]), ((0, 0), (0, 0), (1, 1), (1, 1))), r.weight(v["w"])
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
     return r.result(np.einsum("bchwij,ocij->bohw", windows, w) + r.constant(v["b"])[:, None, None])
 
-
 def attend(r, v):
     scores = r.factor(v["x"]) @ np.swapaxes(r.factor(v["k"]), -1, -2) * .25
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return r.result(r.factor(p) @ r.factor(v["v"]) / p.sum(axis=-1, keepdims=True))
-
 
 judge("Gemm", node("Gemm", "x w b", "y", transB=1, alpha=.5), {"x": grid(8, 64)}, {"w": normal(32, 64), "b": normal(32)},
       lambda r, v: r.result(.5 * (r.factor(v["x"]) @ r.weight(v["w"]).T) + r.constant(v["b"])), 13)

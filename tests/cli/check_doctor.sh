@@ -437,6 +437,15 @@ fields said.json 'r["causes"][0]["node"] == "values" and "those that count are s
 expect 1 "converted" "$program" doctor made.onnx -i masked.npz -a fp32 --task signal --reference-model given.onnx -q --json said.json
 fields said.json 'r["causes"][0]["node"] == "other" and len(r["causes"]) == 1' "converted"
 
+# What the graph or a runtime does wrong is beyond the figures: the first line says so of both.
+python <<'END' || exit 99
+x = np.random.default_rng(2).uniform(-4, 4, (2, 64)).astype("f4")
+np.savez("hard.npz", x=x)
+write_model("hard.onnx", [node("HardSigmoid", "x", "g", "gate", alpha=1 / 6, beta=0.5), node("Mul", "x g", "y", "swish")], {"x": x.shape}, ["y"], opset=14)
+END
+tells 1 "a runtime's own" '"this runtime computes a node wrongly; computed here it is fine: " in r["verdict"] and r["causes"][0]["text"].endswith("figures here are without it")' \
+    doctor hard.onnx -i hard.npz --for qnn --no-plan -q
+
 # A sum that leaves the format has zeros in it, too: they are not what makes it infinite.
 python <<'END' || exit 99
 x = np.full((2, 4096), 100, "f4")

@@ -20,7 +20,6 @@ GRADE = r"(?:fine|borderline|broken|not judged)(?: \(.*?\))?: "
 program, data = sys.argv[1], os.environ.get("ULPSCOPE_TEST_DATA")
 checked = failures = 0
 
-
 def judge(name, model, inputs):
     """Each arithmetic's verdict, and its shares of each output."""
     global checked, failures
@@ -61,7 +60,6 @@ def judge(name, model, inputs):
                 failures += 1
                 print(f"FAIL {name} in {lane['name']}: {lane['verdict']}")
 
-
 def follow(name, model, inputs, arithmetic):
     """Runs what Try says, as a shell takes it: its figure is that of the run."""
     global checked, failures
@@ -82,7 +80,6 @@ def follow(name, model, inputs, arithmetic):
         print(f"FAIL {name} in {arithmetic}: {tried[1]}: {said}")
     return True
 
-
 def random_graph(turn, path):
     """A graph of matrices 4 x 8 in which some values are outputs."""
     values, nodes, constants = ["x", "z"], [], {}
@@ -96,7 +93,6 @@ def random_graph(turn, path):
         values.append(f"v{i}")
     outputs = sorted({values[-1], *turn.choice(values[2:], turn.integers(1, 5))})
     write_model(path, nodes, {"x": (4, 8), "z": (4, 8)}, outputs, constants, opset=13)
-
 
 turn = np.random.default_rng(5)
 tries = 0
