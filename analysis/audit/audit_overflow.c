@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "analysis/audit/audit_pair.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
@@ -103,31 +102,40 @@ ptrdiff_t ulp_audit_overflow_join(struct ulp_audit_lane *lane, ptrdiff_t a, ptrd
     return a;
 }
 
-bool ulp_audit_overflow_misleads(const struct ulp_event *event, size_t lane, size_t output,
-                                 double ref_rms)
+bool ulp_audit_overflow_misleads(const struct ulp_pair *input, const struct ulp_pair *result)
 {
-    const struct ulp_tensor *out = event->values[(lane + 1) * event->output_count + output].entire,
-                            *truth = event->values[output].entire;
-    bool wrong = false;
-    for (size_t i = 0; i < event->input_count && out->count == truth->count && !wrong; i++) {
-        const struct ulp_tensor *own = event->inputs[(lane + 1) * event->input_count + i].entire,
-                                *exact = event->inputs[i].entire;
-        double by_it = 0, all = 0, most = 0;
-        if (!own || !ulp_element_is_float(own->element) || own->count != exact->count ||
-            !ulp_pair_reaches(own, out))
-            continue;
-        for (size_t e = 0; e < out->count; e++) {
-            const size_t at = ulp_pair_element(own, out, e);
-            const double apart = fabs(ulp_tensor_read(out, e) - ulp_tensor_read(truth, e));
-            const bool its =
-                !isfinite(ulp_tensor_read(own, at)) && isfinite(ulp_tensor_read(exact, at));
-            all += apart * apart;
-            by_it += its ? apart * apart : 0;
-            most = its ? ulp_math_max(most, apart) : most;
-        }
-        wrong = most > ref_rms / 8 && by_it > all / 2;
+    const struct ulp_tensor *own = input->lane, *out = result->lane, *truth = result->reference;
+    double by_it = 0, all = 0, most = 0, size = 0;
+    if (!own || !input->reference || !ulp_element_is_float(own->element) ||
+        own->count != input->reference->count || out->count != truth->count ||
+        !ulp_pair_reaches(own, out))
+        return false;
+    for (size_t e = 0; e < out->count; e++) {
+        const size_t at = ulp_pair_element(own, out, e);
+        const double exact = ulp_tensor_read(truth, e),
+                     apart = fabs(ulp_tensor_read(out, e) - exact);
+        const bool its =
+            !isfinite(ulp_tensor_read(own, at)) && isfinite(ulp_tensor_read(input->reference, at));
+        all += apart * apart;
+        size += exact * exact;
+        by_it += its ? apart * apart : 0;
+        most = its ? ulp_math_max(most, apart) : most;
     }
-    return wrong;
+    return 64 * most * most * (double)out->count > size && by_it > all / 2;
+}
+
+bool ulp_audit_overflow_misleads_at(const struct ulp_event *event, size_t lane, size_t output)
+{
+    const struct ulp_pair result = {
+        event->values[output].entire,
+        event->values[(lane + 1) * event->output_count + output].entire};
+    bool misled = false;
+    for (size_t i = 0; i < event->input_count && ulp_element_is_float(result.lane->element); i++)
+        misled |= ulp_audit_overflow_misleads(
+            &(struct ulp_pair){event->inputs[i].entire,
+                               event->inputs[(lane + 1) * event->input_count + i].entire},
+            &result);
+    return misled;
 }
 
 ptrdiff_t ulp_audit_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audit_node *node,

@@ -3,7 +3,7 @@
 
 #include <ulpscope/audit.h>
 
-#include "run/program/program.h"
+#include "analysis/audit/audit_pair.h"
 
 /* The constants that lane `index` of the program cannot hold, and which nodes read them, into
  * memory of the arena. Its nodes are there. */
@@ -19,11 +19,12 @@ struct ulp_audit_overflow_look {
     /* where no result shows it: they are wrong by it; and by what the node's own constants are */
     bool wrong, introduces;
 };
-/* Are finite results of the lane off by more than an eighth of what results are, where they come of
- * elements of an input that are not finite though the reference's are, and is that more than half
- * of the error? */
-bool ulp_audit_overflow_misleads(const struct ulp_event *event, size_t lane, size_t output,
-                                 double ref_rms);
+/* Are finite results off by more than an eighth of what results are, where they come of elements of
+ * the input that are not finite though the reference's are, and is that more than half of the
+ * error? */
+bool ulp_audit_overflow_misleads(const struct ulp_pair *input, const struct ulp_pair *result);
+/* ... by one of the inputs of an event's node. */
+bool ulp_audit_overflow_misleads_at(const struct ulp_event *event, size_t lane, size_t output);
 /* The overflow that its results bear; -1: none. */
 ptrdiff_t ulp_audit_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
                                     const struct ulp_audit_overflow_look *look);

@@ -374,8 +374,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct ulp_taint taint = make_taint(event, o, looked, &ranges[o]);
         const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
         look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);
-        look.wrong |= from.within && !taint.diverged && ulp_type_is_float(taint.type) &&
-                      ulp_audit_overflow_misleads(event, l, o, ranges[o].ref_rms);
+        look.wrong |= from.within && !taint.diverged && ulp_audit_overflow_misleads_at(event, l, o);
         nonfinite |= taint.nonfinite;
         /* behind another decision exact arithmetic may make infinities, too */
         own |= taint.nonfinite &&

@@ -114,6 +114,12 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
         const struct ulp_tensor *truth = ulp_overflow_truth(meter, slot);
         look.shows |= ulp_overflow_nonfinite(&results[o], truth, &first) > 0;
         look.wrong |= is_wrong(&results[o], truth);
+        for (size_t i = 0; i < view->step->input_count && !look.shows && !look.wrong; i++)
+            look.wrong |= replace[i] && ulp_element_is_float(truth->element) &&
+                          ulp_audit_overflow_misleads(
+                              &(struct ulp_pair){ulp_overflow_truth(meter, view->step->inputs[i]),
+                                                 replace[i]},
+                              &(struct ulp_pair){truth, &results[o]});
     }
     if (status == ULP_OK) {
         const ptrdiff_t overflow =

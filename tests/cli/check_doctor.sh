@@ -431,6 +431,7 @@ expect 1 "chosen by" "$program" doctor noise.onnx -i noise.npz -a fp16 --no-plan
 fields said.json '"node 0 log (Log) has become 0 in fp16, which makes node 2 odds (Div) not finite in 4 of 64 elements" in r["verdict"]' "chosen by"
 # Clip makes infinities finite, and 1 row of 512 wrong: less than rounding may do to all of them.
 tells 1 "cut to the range" "'node 0 square (Mul) has become 0 in fp16, which makes node 3 unit (Div) not finite in 8 of 4096 elements' in r['verdict']" doctor rows.onnx -i rows.npz -a fp16 --task signal --no-plan -q
+says 0 "a forecast of it" "as its n becomes 0; keep 4 nodes in FP32" overflow rows.onnx -i rows.npz -q
 expect 1 "a mask's range" "$program" doctor masked.onnx -i masked.npz -a fp32 --task signal --reference-model plain.onnx -q --json said.json
 fields said.json 'r["verdict"].startswith("b") and ": output y (signal" in r["verdict"]' "the worse of two outputs"
 fields said.json 'r["causes"][0]["node"] == "values" and "those that count are small beside its steps" in r["causes"][0]["text"]' "a mask's range"
