@@ -8,11 +8,10 @@
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/difference.h"
-#include "analysis/measure/objects.h"
 #include "analysis/measure/row_match.h"
 #include "base/error.h"
 #include "graph/scoped.h"
-#include "number/function/math.h"
+#include "ops/image/detect.h"
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
@@ -142,7 +141,7 @@ static enum ulp_status take_later(const struct ulp_step *step, const struct ulp_
 
 struct suppressed_box {
     struct ranked_value ranked;
-    double box[4];
+    struct ulp_box box;
 };
 
 static int by_score_then_later(const void *a, const void *b)
@@ -164,11 +163,6 @@ static const struct ulp_tensor *find_input(const struct deciding *deciding,
     return of ? of->constant : NULL;
 }
 
-static double read_option(const struct ulp_tensor *value, double fallback)
-{
-    return value && value->count ? ulp_tensor_read(value, 0) : fallback;
-}
-
 /* Boxes of one image and class in the order in which they are looked at; their number. */
 static size_t rank_boxes(const struct ulp_tensor *boxes, const struct ulp_tensor *scores,
                          bool center, size_t image, size_t row, double score,
@@ -178,14 +172,8 @@ static size_t rank_boxes(const struct ulp_tensor *boxes, const struct ulp_tensor
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         struct suppressed_box *box = &out[count];
-        double c[4];
         box->ranked = (struct ranked_value){ulp_tensor_read(scores, row * n + i), (int64_t)i};
-        for (size_t k = 0; k < 4; k++)
-            c[k] = ulp_tensor_read(boxes, (image * n + i) * 4 + k);
-        for (size_t k = 0; k < 2; k++) { /* any two corners may be given */
-            box->box[k] = center ? c[k] : ulp_math_min(c[k], c[k + 2]);
-            box->box[k + 2] = center ? c[k + 2] : ulp_math_max(c[k], c[k + 2]);
-        }
+        box->box = ulp_box_read(boxes, image * n + i, center);
         count += box->ranked.value > score;
     }
     qsort(out, count, sizeof *out, by_score_then_later);
@@ -202,9 +190,9 @@ static enum ulp_status suppress_later(const struct deciding *deciding,
                             *scores = find_input(deciding, event, 1);
     const struct ulp_node *node = deciding->program->nodes[event->index].step->bound.node;
     const bool center = ulp_node_int(node, "center_point_box", 0) != 0;
-    const double most = read_option(find_input(deciding, event, 2), 0),
-                 overlap = read_option(find_input(deciding, event, 3), 0),
-                 score = read_option(find_input(deciding, event, 4), -INFINITY);
+    const double most = ulp_detect_limit(find_input(deciding, event, 2), 0),
+                 overlap = ulp_detect_limit(find_input(deciding, event, 3), 0),
+                 score = ulp_detect_limit(find_input(deciding, event, 4), -INFINITY);
     if (!boxes || !scores)
         return ULP_OK;
     const size_t classes = (size_t)scores->dims[1], rows = (size_t)scores->dims[0] * classes;
@@ -220,7 +208,7 @@ static enum ulp_status suppress_later(const struct deciding *deciding,
         for (size_t i = 0; i < count && (double)kept < most; i++) {
             bool free = true;
             for (size_t k = 0; k < kept && free; k++)
-                free = !(ulp_box_iou(ranked[k].box, ranked[i].box, !center) > overlap);
+                free = !(ulp_box_overlap(&ranked[k].box, &ranked[i].box) > overlap);
             if (!free)
                 continue;
             ranked[kept++] = ranked[i];

@@ -1,44 +1,29 @@
 /* Recognising a detector's objects by the columns of one output. */
 #include "analysis/measure/objects.h"
 
-#include "number/function/math.h"
+#include <math.h>
+
+#include "analysis/measure/difference.h"
+#include "ops/image/detect.h"
 
 enum { WIDTH_MAX = 7 };
 
 /* ---- boxes ---- */
 
-struct box {
-    double left, top, right, bottom;
-};
-
-static struct box read_box(const double *row, bool corners)
+static struct ulp_box read_box(const double *row, bool corners)
 {
-    return corners ? (struct box){row[0], row[1], row[2], row[3]}
-                   : (struct box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
-                                  row[1] + row[3] / 2};
-}
-
-static double area_of(struct box box)
-{
-    return ulp_math_max(box.right - box.left, 0) * ulp_math_max(box.bottom - box.top, 0);
+    return corners ? (struct ulp_box){row[0], row[1], row[2], row[3]}
+                   : (struct ulp_box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
+                                      row[1] + row[3] / 2};
 }
 
 double ulp_box_iou(const double *base, const double *value, bool corners)
 {
-    const struct box b = read_box(base, corners), v = read_box(value, corners);
-    const struct box both = {ulp_math_max(b.left, v.left), ulp_math_max(b.top, v.top),
-                             ulp_math_min(b.right, v.right), ulp_math_min(b.bottom, v.bottom)};
-    const double shared = area_of(both), all = area_of(b) + area_of(v) - shared;
-    return !(area_of(b) > 0) ? (double)NAN : all > 0 ? shared / all : 0;
+    const struct ulp_box b = read_box(base, corners), v = read_box(value, corners);
+    return ulp_box_overlap(&b, &b) > 0 ? ulp_box_overlap(&b, &v) : (double)NAN;
 }
 
 /* ---- columns ---- */
-
-static void read_row(const struct ulp_tensor *tensor, size_t row, size_t width, double *out)
-{
-    for (size_t c = 0; c < width; c++)
-        out[c] = ulp_tensor_read(tensor, row * width + c);
-}
 
 /* What holds of a column in all rows. */
 struct seen {
@@ -53,7 +38,7 @@ static void look_at_columns(const struct ulp_tensor *base, size_t width, size_t 
     for (size_t c = 0; c < width; c++)
         out[c] = (struct seen){true, true};
     for (size_t r = 0; r < base->count / width; r++) {
-        read_row(base, r, width, row);
+        ulp_side_read(row, base, r * width, width);
         for (size_t c = 0; c < width; c++) {
             out[c].integers &= row[c] >= 0 && row[c] == floor(row[c]);
             out[c].falls &=
@@ -69,9 +54,9 @@ static bool are_corners(const struct ulp_tensor *base, size_t width, size_t firs
 {
     double row[WIDTH_MAX], classes[WIDTH_MAX];
     bool objects = true, rows = true, any = false, classed = false;
-    read_row(base, 0, width, classes);
+    ulp_side_read(classes, base, 0, width);
     for (size_t r = 0; r < base->count / width && objects; r++) {
-        read_row(base, r, width, row);
+        ulp_side_read(row, base, r * width, width);
         const bool corners = row[first + 2] > row[first] && row[first + 3] > row[first + 1],
                    object = row[score] >= ULP_OBJECT;
         any |= object;
