@@ -348,13 +348,11 @@ static enum ulp_status judge_causes(struct ulp_doctoring *x, struct ulp_error *e
             worst = &doctor->causes[c];
             doctor->grade = judge_cause(worst);
         }
-    if (!worst || own == ULP_GRADE_NOT)
+    if (!worst || own == ULP_GRADE_NOT || ulp_doctor_find_refused(doctor)) /* which is said first */
         return ULP_OK;
     struct ulp_lint_rule rule;
     ulp_lint_rule((size_t)ulp_lint_rule_find(worst->rule), &rule);
-    ulp_text_show(&text, "%s; computed here it is %s: %s",
-                  rule.targets == ULP_TARGET_ALL ? "the graph itself is wrong"
-                                                 : "this runtime computes a node wrongly",
+    ulp_text_show(&text, "%s (%s); by its figures alone it is %s: %s", rule.what, rule.id,
                   ulp_grade_name(own), doctor->reason);
     doctor->reason = ulp_doctor_keep(x, &text);
     return ulp_taken(doctor->reason, error);
