@@ -298,47 +298,12 @@ static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
     return rule.severity == ULP_SEVERITY_ERROR ? ULP_GRADE_BROKEN : ULP_GRADE_BORDERLINE;
 }
 
-/* What compare says of recordings: before what the audit says, those that are not explained. */
-static enum ulp_status judge_recordings(struct ulp_doctoring *x, struct ulp_error *error)
+/* A graph that is wrong, or a node that a runtime computes wrongly, is beyond what was computed:
+ * the cause; NULL: there is none, or what the target refuses is said before all. */
+static const struct ulp_doctor_cause *judge_causes(struct ulp_doctor *doctor)
 {
-    struct ulp_doctor *doctor = x->doctor;
-    const struct ulp_comparison *comparison = doctor->comparison;
-    const enum ulp_grade own = doctor->grade;
-    struct ulp_text text = {0};
-    const struct ulp_page page = {.out = &text};
-    for (int explained = 0; comparison && explained < 2; explained++) {
-        for (size_t f = 0; f < comparison->file_count; f++) {
-            const struct ulp_compared_file *file = &comparison->files[f];
-            const enum ulp_grade grade = file->explained ? ULP_GRADE_FINE
-                                         : file->hidden  ? ULP_GRADE_NOT
-                                                         : ULP_GRADE_BROKEN;
-            struct ulp_headline head = {0};
-            if (file->explained != explained)
-                continue;
-            ulp_comparison_headline(comparison, f, &head);
-            ulp_text_show(&text, explained ? "; %s" : "%s; ", head.what.data ? head.what.data : "");
-            ulp_headline_free(&page, &head);
-            if (ulp_grade_weigh(grade) > ulp_grade_weigh(doctor->grade))
-                doctor->grade = grade;
-        }
-        if (!explained)
-            ulp_text_show(&text, "%s%s%s", text.length ? "computed here it is " : "",
-                          text.length ? ulp_grade_name(own) : "", text.length ? ": " : "");
-        if (!explained)
-            ulp_text_show(&text, "%s", doctor->reason);
-    }
-    if (comparison)
-        doctor->reason = ulp_doctor_keep(x, &text);
-    return ulp_taken(doctor->reason, error);
-}
-
-/* A graph that is wrong, or a node that a runtime computes wrongly, is beyond what was computed. */
-static enum ulp_status judge_causes(struct ulp_doctoring *x, struct ulp_error *error)
-{
-    struct ulp_doctor *doctor = x->doctor;
-    const enum ulp_grade own = doctor->grade;
+    const bool told = doctor->grade == ULP_GRADE_NOT || ulp_doctor_find_refused(doctor);
     const struct ulp_doctor_cause *worst = NULL;
-    struct ulp_text text = {0};
     /* nothing can be compared, and the graph says why: the reference computes it, too */
     if (doctor->grade == ULP_GRADE_NOT && doctor->cause_count &&
         doctor->causes[0].reason == ULP_DOCTOR_GRAPH)
@@ -348,12 +313,45 @@ static enum ulp_status judge_causes(struct ulp_doctoring *x, struct ulp_error *e
             worst = &doctor->causes[c];
             doctor->grade = judge_cause(worst);
         }
-    if (!worst || own == ULP_GRADE_NOT || ulp_doctor_find_refused(doctor)) /* which is said first */
-        return ULP_OK;
+    return told ? NULL : worst;
+}
+
+/* What compare says of the recordings that are explained, or of those that are not. */
+static void judge_recordings(struct ulp_doctor *doctor, bool explained, struct ulp_text *text)
+{
+    const struct ulp_comparison *comparison = doctor->comparison;
+    const struct ulp_page page = {.out = text};
+    for (size_t f = 0; comparison && f < comparison->file_count; f++) {
+        const struct ulp_compared_file *file = &comparison->files[f];
+        const enum ulp_grade grade = explained      ? ULP_GRADE_FINE
+                                     : file->hidden ? ULP_GRADE_NOT
+                                                    : ULP_GRADE_BROKEN;
+        struct ulp_headline head = {0};
+        if (file->explained != explained)
+            continue;
+        ulp_comparison_headline(comparison, f, &head);
+        ulp_text_show(text, explained ? "; %s" : "%s; ", head.what.data ? head.what.data : "");
+        ulp_headline_free(&page, &head);
+        if (ulp_grade_weigh(grade) > ulp_grade_weigh(doctor->grade))
+            doctor->grade = grade;
+    }
+}
+
+/* Before what the audit says what is beyond it. */
+static enum ulp_status judge_beyond(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_doctor *doctor = x->doctor;
+    const enum ulp_grade computed = doctor->grade;
+    const struct ulp_doctor_cause *beyond = judge_causes(doctor);
+    struct ulp_text text = {0};
     struct ulp_lint_rule rule;
-    ulp_lint_rule((size_t)ulp_lint_rule_find(worst->rule), &rule);
-    ulp_text_show(&text, "%s (%s); by its figures alone it is %s: %s", rule.what, rule.id,
-                  ulp_grade_name(own), doctor->reason);
+    judge_recordings(doctor, false, &text);
+    if (beyond && ulp_lint_rule((size_t)ulp_lint_rule_find(beyond->rule), &rule))
+        ulp_text_add(&text, "%s (%s); ", rule.what, rule.id);
+    if (text.length)
+        ulp_text_add(&text, "by its figures alone it is %s: ", ulp_grade_name(computed));
+    ulp_text_add(&text, "%s", doctor->reason);
+    judge_recordings(doctor, true, &text);
     doctor->reason = ulp_doctor_keep(x, &text);
     return ulp_taken(doctor->reason, error);
 }
@@ -399,9 +397,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(judge_beside(x, error));
     ULP_TRY(try_forbidding(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
-    ULP_TRY(judge_causes(x, error));
+    ULP_TRY(judge_beyond(x, error));
     ULP_TRY(keep_refusal(x, error));
-    ULP_TRY(judge_recordings(x, error));
     ULP_TRY(ulp_judged_rests(x->model, doctor->arithmetic, doctor->target, &rests_on, error));
     doctor->rests_on = ulp_doctor_copy(x, rests_on);
     ULP_TRY(ulp_doctor_say_remedy(x, error));

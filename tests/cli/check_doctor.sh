@@ -443,9 +443,12 @@ python <<'END' || exit 99
 x = np.random.default_rng(2).uniform(-4, 4, (2, 64)).astype("f4")
 np.savez("hard.npz", x=x)
 write_model("hard.onnx", [node("HardSigmoid", "x", "g", "gate", alpha=1 / 6, beta=0.5), node("Mul", "x g", "y", "swish")], {"x": x.shape}, ["y"], opset=14)
+np.savez("hard_said.npz", y=x * x * np.clip(x / 6 + 0.5, 0, 1))
 END
 tells 1 "a runtime's own" '"(hardswish-qnn); by its figures alone it is fine: " in r["verdict"] and r["causes"][0]["text"].endswith("figures here are without it")' \
     doctor hard.onnx -i hard.npz --for qnn --no-plan -q
+tells 1 "a runtime's own, recorded" 'r["reason"].startswith("hard_said.npz: NOT explained") and "(hardswish-qnn); by its figures alone it is fine: " in r["reason"] and r["reason"].count("alone") == 1' \
+    doctor hard.onnx -i hard.npz --recorded hard_said.npz --for qnn --no-plan -q
 
 # A sum that leaves the format has zeros in it, too: they are not what makes it infinite.
 python <<'END' || exit 99
