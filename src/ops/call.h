@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "ops/operator.h"
 
 /* The call's inputs or attributes are none that the operator takes: printf's words. */
@@ -80,6 +81,10 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
 #define ULP_CALL_TAKE(type, name, call, count) \
     type *name;                                \
     ULP_TRY(ulp_call_take(call, count, sizeof *(name), &(name)))
+/* The same of a text: what printf's words say. */
+#define ULP_CALL_SAY(name, call, ...)                                     \
+    const char *const name = ulp_arena_say((call)->scratch, __VA_ARGS__); \
+    ULP_TRY(ulp_taken(name, (call)->error))
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor);
 /* Both of *tensor as this lane holds it, and of a new tensor, which lives as long. */

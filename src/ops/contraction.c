@@ -124,14 +124,12 @@ static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_ope
 static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand *operands)
 {
     const struct ulp_bound *bound = call->bound;
-    char *text;
     for (size_t i = 0; i < bound->derived_count; i++) {
         if (strncmp(bound->derived[i].name, "parameter", 9) != 0)
             continue;
         const struct ulp_attribute_value *given = ulp_call_attribute(call, "activation_params");
         const size_t index = (size_t)(bound->derived[i].name[9] - '0');
-        ULP_TRY(ulp_call_take(call, 40, 1, &text));
-        snprintf(text, 40, "%a", index < given->count ? (double)given->floats[index] : 0.0);
+        ULP_CALL_SAY(text, call, "%a", index < given->count ? (double)given->floats[index] : 0.0);
         operands[bound->input_slot_count + bound->attribute_count + i] =
             (struct ulp_operand){.constant = text};
     }

@@ -1,7 +1,7 @@
 /* Shape rules and layouts that many rows share. */
 #include "ops/infer.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -106,26 +106,20 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
                                    enum ulp_type type)
 {
     const struct ulp_bound *bound = call->bound;
-    const int bits = ulp_type_rows[type].file_bits;
-    const enum ulp_element element = ulp_type_rows[type].element;
-    const bool is_float = ulp_type_is_float(type);
-    const bool is_signed =
-        element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 || element == ULP_ELEMENT_I32;
-    char *texts;
-    if (bits > 32 && !is_float && bound->derived_count)
+    const bool is_float = ulp_type_is_float(type), is_wide = ulp_type_rows[type].file_bits > 32;
+    double least, most;
+    if (is_wide && !is_float && bound->derived_count)
         return ulp_fail(call->error, ULP_ERROR_UNSUPPORTED, "results of type %s are not supported",
                         ulp_type_name(type));
-    ULP_TRY(ulp_call_take(call, 2 * 32, 1, &texts));
-    if (bits > 32)
+    if (is_wide || !bound->derived_count)
         return ULP_OK;
-    const long long low = is_signed ? -(1LL << (bits - 1)) : 0,
-                    high = (1LL << (bits - is_signed)) - 1;
-    snprintf(texts, 32, is_float ? "-inf" : "%lld", low);
-    snprintf(texts + 32, 32, is_float ? "inf" : "%lld", high);
+    ulp_integer_range(type, &least, &most);
+    ULP_CALL_SAY(low, call, "%.0f", is_float ? -INFINITY : least);
+    ULP_CALL_SAY(high, call, "%.0f", is_float ? INFINITY : most);
     for (size_t i = 0; i < bound->derived_count; i++) {
         const char *name = bound->derived[i].name;
-        const char *text = strcmp(name, "low") == 0       ? texts
-                           : strcmp(name, "high") == 0    ? texts + 32
+        const char *text = strcmp(name, "low") == 0       ? low
+                           : strcmp(name, "high") == 0    ? high
                            : strcmp(name, "integer") == 0 ? (is_float ? "0" : "1")
                                                           : NULL;
         if (text)

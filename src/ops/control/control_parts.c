@@ -4,19 +4,13 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "ops/ops_move.h"
 
 enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
                                 struct ulp_tensor *part)
 {
-    if (gathered->count == gathered->room) {
-        size_t room = gathered->room ? 2 * gathered->room : 16;
-        ULP_CALL_TAKE(struct ulp_tensor, parts, call, room);
-        if (gathered->count)
-            memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
-        gathered->parts = parts;
-        gathered->room = room;
-    }
+    ULP_GROW(gathered->parts, call->scratch, gathered->count, gathered->room, call->error);
     gathered->parts[gathered->count++] = *part;
     *part = (struct ulp_tensor){0};
     return ULP_OK;

@@ -296,26 +296,24 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     ULP_CALL_TAKE(struct ulp_named_operand, operands, call, 2 * taps->count);
     ULP_CALL_TAKE(struct ulp_tensor, weights, call, taps->count);
     for (size_t t = 0; t < taps->count; t++) {
-        char *names;
         ULP_CALL_TAKE(int64_t, x_offset, call, table_size);
         ULP_CALL_TAKE(int64_t, w_offset, call, table_size);
-        ULP_TRY(ulp_call_take(call, 48, 1, &names));
+        ULP_CALL_SAY(x_name, call, "x%zu", t);
+        ULP_CALL_SAY(w_name, call, "w%zu", t);
         for (size_t i = 0; i < table_size; i++) {
             size_t o = i % to.size, outer = last ? 0 : i / to.size;
             int64_t at = ulp_clamp(taps->position[o * taps->count + t], 0, (int64_t)from.size - 1);
             x_offset[i] = ((int64_t)(outer * from.size) + at) * (int64_t)from.inner;
             w_offset[i] = (int64_t)ulp_taps_place(taps, o, t);
         }
-        snprintf(names, 24, "x%zu", t);
-        snprintf(names + 24, 24, "w%zu", t);
         struct ulp_operand x = {.tensor = in,
                                 .row_stride = last ? (int64_t)from.size : 0,
                                 .position_stride = 1};
         struct ulp_operand w = {.tensor = &taps->weights};
         *(last ? &x.position_offset : &x.row_offset) = x_offset;
         *(last ? &w.position_offset : &w.row_offset) = w_offset;
-        operands[2 * t] = (struct ulp_named_operand){names, x};
-        operands[2 * t + 1] = (struct ulp_named_operand){names + 24, w};
+        operands[2 * t] = (struct ulp_named_operand){x_name, x};
+        operands[2 * t + 1] = (struct ulp_named_operand){w_name, w};
         ulp_text_add(&text, "%sw%zu * x%zu", t ? " + " : "", t, t);
     }
     const struct ulp_operand result = {.tensor = out,

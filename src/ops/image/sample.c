@@ -184,19 +184,15 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     ULP_CALL_TAKE(struct ulp_named_operand, operands, call, g->combinations + count);
     ULP_TRY(ulp_call_take(call, count, sizeof *weights, &weights));
     for (size_t c = 0; c < g->combinations; c++) {
-        char *name;
         ULP_CALL_TAKE(int64_t, offset, call, g->points);
-        ULP_TRY(ulp_call_take(call, 24, 1, &name));
+        ULP_CALL_SAY(name, call, "x%zu", c);
         find_places(call, g, n, c, plane - 1, offset);
-        snprintf(name, 24, "x%zu", c);
         operands[c] = (struct ulp_named_operand){
             name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int d = 0, k = 0; d < g->rank; d++)
         for (size_t t = 0; t < g->axes[d].count; t++, k++) {
-            char *name;
-            ULP_TRY(ulp_call_take(call, 48, 1, &name));
-            snprintf(name, 48, "w%d_%zu", d, t);
+            ULP_CALL_SAY(name, call, "w%d_%zu", d, t);
             const struct ulp_taps *taps = &g->axes[d];
             weights[k] =
                 ulp_tensor_view_from(&taps->weights, ulp_taps_place(taps, n * g->points, t));
@@ -300,10 +296,8 @@ static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layou
     const int rank = out->rank - 2;
     const size_t points = out->count / (size_t)rank,
                  first = (size_t)call->bound->tape->operand_count - 10;
-    char *lengths;
     ULP_CALL_TAKE(struct ulp_tensor, numbers, call, 3);
     ULP_CALL_TAKE(struct ulp_tensor, columns, call, 4);
-    ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths));
     ULP_CALL_TAKE(int64_t, theta_row, call, points);
     *layout->rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
     for (int a = 0; a < 3; a++) {
@@ -313,11 +307,10 @@ static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layou
         ULP_TRY(ulp_positions_make(call, points, &numbers[a]));
         for (size_t p = 0; p < points; p++)
             ((int64_t *)numbers[a].data)[p] = (int64_t)p / inner % length;
-        snprintf(lengths + 32 * a, 32, "%lld", (long long)length);
+        ULP_CALL_SAY(text, call, "%lld", (long long)length);
         layout->operands[first + (size_t)a] =
             (struct ulp_operand){.tensor = &numbers[a], .row_stride = 1};
-        layout->operands[first + 3 + (size_t)a] =
-            (struct ulp_operand){.constant = lengths + 32 * a};
+        layout->operands[first + 3 + (size_t)a] = (struct ulp_operand){.constant = text};
     }
     for (size_t p = 0; p < points; p++)
         theta_row[p] = (int64_t)(p / (points / (size_t)out->dims[0])) * rank * (rank + 1);

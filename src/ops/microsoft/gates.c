@@ -1,6 +1,5 @@
 /* Domain com.microsoft: steps around linear attention and between streams of residuals, each one
  * formula. */
-#include <stdio.h>
 
 #include "base/error.h"
 #include "ops/infer.h"
@@ -49,11 +48,9 @@ static enum ulp_status rows_branch(struct ulp_call *call, const struct ulp_layou
 static enum ulp_status rows_scaled(struct ulp_call *call, const struct ulp_layout *layout)
 {
     const struct ulp_tensor *scale = ulp_call_input(call, "scale");
-    char *alpha;
     if (scale && scale->count != 1)
         return ULP_REFUSE(call, "scale has %zu elements: expected 1", scale->count);
-    ULP_TRY(ulp_call_take(call, 40, 1, &alpha));
-    snprintf(alpha, 40, "%a", (double)ulp_call_attribute(call, "alpha")->f);
+    ULP_CALL_SAY(alpha, call, "%a", (double)ulp_call_attribute(call, "alpha")->f);
     lay_rows(call, layout, 1, (int64_t)call->in[0]->count);
     layout->operands[ulp_call_input_index(call, "scale")] =
         (struct ulp_operand){.tensor = scale, .constant = scale ? NULL : alpha};

@@ -1,7 +1,6 @@
 /* Domain com.microsoft: operators on quantised values, as ONNX Runtime's quantiser writes them.
  * Each is the operator of its name between (x - zero) * scale and a rounding: QLinearConv's
  * form. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -103,16 +102,14 @@ static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor
 static enum ulp_status rows_pool(struct ulp_call *call, const struct ulp_layout *layout)
 {
     struct ulp_windows w;
-    char *area;
     ULP_CALL_TAKE(struct ulp_tensor, in, call, 1);
     ULP_TRY(read_channels_first(call, false, in));
     ULP_TRY(ulp_windows_read(call, in, NULL, &w));
     if (!in->count)
         return ULP_REFUSE(call, "the input is empty");
-    ULP_TRY(ulp_call_take(call, 24, 1, &area));
     ULP_TRY(lay_parameters(call, layout->operands));
     const struct ulp_window_shape shape = ulp_windows_shape(in, &w);
-    snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
+    ULP_CALL_SAY(area, call, "%lld", (long long)ulp_product(w.kernel, w.rank));
     layout->operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.constant = area};
     layout->operands[0].tensor = in;

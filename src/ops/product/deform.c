@@ -1,6 +1,5 @@
 /* DeformConv: the elements under the moved kernel are interpolated into columns, as GPU kernels do,
  * and the columns are contracted with the weights. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -118,9 +117,7 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     const struct ulp_tensor from = ulp_tensor_view_from(source, (size_t)(set * channels * plane));
     const struct ulp_tensor to = ulp_tensor_view_from(columns, (size_t)(set * channels) * count);
     struct ulp_tensor weights[2 * ULP_RANK_MAX], mask = {0};
-    char(*names)[24];
     ULP_CALL_TAKE(struct ulp_named_operand, operands, call, corners + 2 * ULP_RANK_MAX + 1);
-    ULP_TRY(ulp_call_take(call, corners + 2 * ULP_RANK_MAX, sizeof *names, &names));
     size_t used = 0;
     for (size_t c = 0; c < corners; c++, used++) {
         ULP_CALL_TAKE(int64_t, offset, call, count);
@@ -128,16 +125,16 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
             int64_t place = find_corner(d, taps, first + i, c);
             offset[i] = place < 0 ? plane - 1 : place;
         }
-        snprintf(names[used], sizeof *names, "x%zu", c);
+        ULP_CALL_SAY(name, call, "x%zu", c);
         operands[used] = (struct ulp_named_operand){
-            names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
+            name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int a = 0; a < 2 * rank; a++, used++) {
         const struct ulp_taps *along = &taps[a / 2];
         weights[a] =
             ulp_tensor_view_from(&along->weights, ulp_taps_place(along, first, (size_t)(a % 2)));
-        snprintf(names[used], sizeof *names, "w%d_%d", a / 2, a % 2);
-        operands[used] = (struct ulp_named_operand){names[used],
+        ULP_CALL_SAY(name, call, "w%d_%d", a / 2, a % 2);
+        operands[used] = (struct ulp_named_operand){name,
                                                     {.tensor = &weights[a],
                                                      .position_stride = along->point_step}};
     }

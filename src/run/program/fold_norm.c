@@ -5,10 +5,10 @@
  * variance that is 1 once epsilon is added, so that the operator's formula stays the one of all
  * lanes. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "run/program/program.h"
 
 enum { SCALE, BIAS, MEAN, VARIANCE };
@@ -83,13 +83,11 @@ enum ulp_status ulp_fold_add_slot(struct ulp_program *program, struct ulp_block 
                                   const struct ulp_step *step, const char *word, const char *how,
                                   const struct ulp_tensor *like, int *out, struct ulp_error *error)
 {
-    const size_t room = strlen(step->name) + strlen(word) + strlen(how) + 4;
-    char *name = ulp_arena_take(program->arena, room, 1);
+    const char *name = ulp_arena_say(program->arena, "%s (%s%s)", step->name, word, how);
     struct ulp_tensor *value = ulp_arena_take(program->arena, 1, sizeof *value);
     *out = name && value ? ulp_block_add_slot(program, block, name) : -1;
     if (*out < 0)
         return ulp_out_of_memory(error);
-    snprintf(name, room, "%s (%s%s)", step->name, word, how);
     ULP_TRY(ulp_tensor_create_like(value, like, ULP_ELEMENT_F32, 0, &program->constants, error));
     block->slots[*out].folded = value;
     block->slots[*out].wide = true;
