@@ -139,10 +139,8 @@ static bool keeps_format(const struct ulp_step *step, const struct ulp_lane *lan
                          enum ulp_type type)
 {
     struct ulp_format own, exact;
-    struct ulp_error ignored;
-    return ulp_lane_format(ulp_lane_arithmetic(lane, step), type, &own, &ignored) == ULP_OK &&
-           ulp_lane_format(ulp_lane_arithmetic(reference, step), type, &exact, &ignored) ==
-               ULP_OK &&
+    return ulp_lane_format(ulp_lane_arithmetic(lane, step), type, &own, NULL) == ULP_OK &&
+           ulp_lane_format(ulp_lane_arithmetic(reference, step), type, &exact, NULL) == ULP_OK &&
            ulp_format_holds(&exact, &own) && ulp_format_holds(&computes->compute, &own) &&
            ulp_format_holds(&computes->rows, &own);
 }
@@ -172,9 +170,8 @@ static bool is_exact(const struct ulp_step *step, const struct ulp_lane *lane,
         if (ulp_element_is_float(results[o].element) && results[o].type != type)
             return false;
     struct ulp_arithmetic computes;
-    struct ulp_error ignored;
     return type != ULP_TYPE_UNDEFINED &&
-           ulp_step_arithmetic(step, lane, own, &computes, &ignored) == ULP_OK &&
+           ulp_step_arithmetic(step, lane, own, &computes, NULL) == ULP_OK &&
            keeps_format(step, lane, reference, &computes, type);
 }
 

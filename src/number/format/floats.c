@@ -9,9 +9,8 @@ enum ulp_status ulp_floats_find(const char *floats, const char *gpu, struct ulp_
                                 struct ulp_error *error)
 {
     char name[80];
-    struct ulp_error ignored;
     snprintf(name, sizeof name, "%s%s%s", floats, *gpu && *gpu != '@' ? "@" : "", gpu);
-    if (strcmp(floats, "fp32") != 0 && ulp_arithmetic_find(name, out, &ignored) == ULP_OK)
+    if (strcmp(floats, "fp32") != 0 && ulp_arithmetic_find(name, out, NULL) == ULP_OK)
         return ULP_OK;
     return ulp_arithmetic_find("fp32", out, error);
 }

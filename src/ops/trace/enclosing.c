@@ -109,8 +109,7 @@ enum { FORMAT_PARTS = sizeof format_parts / sizeof *format_parts };
 static struct ulp_format carry_names(const struct ulp_format *format, const char *name)
 {
     struct ulp_format out;
-    struct ulp_error ignored;
-    if (ulp_format_find("fp64", &out, &ignored) != ULP_OK)
+    if (ulp_format_find("fp64", &out, NULL) != ULP_OK)
         out = *format;
     snprintf(out.name, sizeof out.name, "%s", name);
     return out;
@@ -152,9 +151,8 @@ struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
         if (strcmp(format->name, format_parts[f]) == 0)
             return *formats[f];
     struct ulp_format own;
-    struct ulp_error ignored;
     return format->carrier == ULP_CARRIER_DOUBLE &&
-                   ulp_format_find(format->name, &own, &ignored) == ULP_OK
+                   ulp_format_find(format->name, &own, NULL) == ULP_OK
                ? own
                : *format;
 }

@@ -15,14 +15,13 @@ enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budg
  * by one. */
 static void grow_names(struct ulp_trace *trace)
 {
-    struct ulp_error ignored;
     if (trace->names_wanted <= trace->name_count)
         return;
     ulp_free(trace->names);
     trace->names = NULL;
     trace->name_count = 0;
     if (ulp_allocate(&trace->names, trace->names_wanted, sizeof *trace->names, trace->budget,
-                     "names", &ignored) != ULP_OK)
+                     "names", NULL) != ULP_OK)
         return;
     trace->name_count = trace->names_wanted;
     for (size_t i = 0; i < trace->name_count; i++)

@@ -29,13 +29,12 @@ static double largest_read(const struct ulp_enclosing_walk *w, const struct ulp_
     const bool nearest = w->arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
                          w->arithmetic->rounding == ULP_ROUND_NEAREST_AWAY;
     struct ulp_format own;
-    struct ulp_error ignored;
     double most = storage->max_finite;
     if (node && node->held && node->stored && nearest && storage->overflow != ULP_OVERFLOW_SATURATE)
         most *= 1 + ldexp(1, 1 - storage->precision);
     else if (node && node->held)
         most = ulp_math_max(most, ulp_enclose_computes(w, step)->storage.max_finite);
-    if (ulp_lane_format(w->arithmetic, w->values[slot].shape.type, &own, &ignored) == ULP_OK)
+    if (ulp_lane_format(w->arithmetic, w->values[slot].shape.type, &own, NULL) == ULP_OK)
         most = ulp_math_max(most, own.max_finite);
     return most;
 }

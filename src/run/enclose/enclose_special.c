@@ -249,9 +249,8 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     if (!y->is_range || !ulp_slot_bounds_finite(d) || !infinite || !isfinite(norm))
         return NULL;
     struct ulp_enclosure joined;
-    struct ulp_error ignored;
     const size_t rows = y->range.count / idiom->length;
-    if (ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, &ignored) != ULP_OK) {
+    if (ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, NULL) != ULP_OK) {
         w->starved = true;
         return NULL;
     }

@@ -29,10 +29,10 @@ double ulp_weigh(struct ulp_pool *pool, size_t count, ulp_weigh_fn *part, const 
     const size_t length =
         ulp_size_round_up(ulp_size_divide_up(count ? count : 1, PARTS), ULP_WEIGH_STEP);
     struct weighing job = {.part = part, .context = context, .count = count, .length = length};
-    struct ulp_error error; /* none fails */
     const size_t parts = ulp_size_divide_up(count, length);
     double sum = 0;
-    ulp_parallel_for(pool, parts, ulp_grain((double)length), weigh_parts, &job, &error);
+    /* none fails */
+    ulp_parallel_for(pool, parts, ulp_grain((double)length), weigh_parts, &job, NULL);
     for (size_t p = 0; p < parts; p++)
         sum += job.sums[p];
     return sum;
