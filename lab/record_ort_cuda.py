@@ -32,13 +32,13 @@ PROVIDER = ["CUDAExecutionProvider"]
 RANDOM = np.random.default_rng(55)
 
 
-def open_session(model, level, tf32=1, search="EXHAUSTIVE", saved=None, provider=None):
+def open_session(model, level, tf32=1, saved=None, provider=None):
     options = ort.SessionOptions()
     options.log_severity_level, options.graph_optimization_level = 4, level
     if saved:
         options.optimized_model_filepath = saved
     provider = provider or PROVIDER[0]
-    settings = {"use_tf32": str(tf32), "cudnn_conv_algo_search": search} if provider.startswith("CUDA") else {}
+    settings = {"use_tf32": str(tf32), "cudnn_conv_algo_search": "EXHAUSTIVE"} if provider.startswith("CUDA") else {}
     providers = [(provider, settings)] + ([] if provider.startswith("CPU") else ["CPUExecutionProvider"])
     return ort.InferenceSession(model if isinstance(model, (bytes, str)) else model.SerializeToString(), options, providers=providers)
 

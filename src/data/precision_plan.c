@@ -1,5 +1,4 @@
 /* Kept nodes read from a JSON file (--plan) and from "PATTERN=ARITH" (--keep). */
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/run.h>

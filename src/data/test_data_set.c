@@ -1,6 +1,5 @@
 /* ONNX's test data: folders with input_0.pb, input_1.pb, ..., each a TensorProto. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -63,6 +63,11 @@ static int most(size_t k)
     return k <= (size_t)SLICE_LEAST ? 1 : (int)((k - 1) / SLICE_LEAST);
 }
 
+static int read_digit(char digit)
+{
+    return digit <= '9' ? digit - '0' : digit - 'a' + 10;
+}
+
 int ulp_cublas_slices(size_t m, size_t n, size_t k, bool turned)
 {
     size_t row = 0, cut = 0;
@@ -75,8 +80,7 @@ int ulp_cublas_slices(size_t m, size_t n, size_t k, bool turned)
         if (is_nearer(k, cuts[c].k, cuts[cut].k) ||
             (cuts[c].k == cuts[cut].k && is_nearer(n, cuts[c].n, cuts[cut].n)))
             cut = c;
-    const char digit = cuts[cut].slices[turned][row];
-    const int found = digit <= '9' ? digit - '0' : digit - 'a' + 10;
+    const int found = read_digit(cuts[cut].slices[turned][row]);
     return found >= most(cuts[cut].k) || found > most(k) ? most(k) : found;
 }
 
@@ -106,11 +110,6 @@ static const struct products *find_products(const char *type, size_t k)
             (!best || is_nearer(k, products[i].k, best->k)))
             best = &products[i];
     return best;
-}
-
-static int read_digit(char digit)
-{
-    return digit <= '9' ? digit - '0' : digit - 'a' + 10;
 }
 
 static struct ulp_cublas_order find_matrices(bool tf32, size_t m, size_t n, size_t k, bool turned)

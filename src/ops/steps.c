@@ -211,8 +211,8 @@ static void find_conv_panel(const struct ulp_call *call, struct ulp_arithmetic *
     const struct ulp_tensor *w = ulp_call_in(call, 1);
     struct ulp_windows windows;
     const int64_t groups = ulp_call_int(call, "group");
-    if (groups < 1 ||
-        ulp_windows_read(call, ulp_call_in(call, 0), w, &windows) != ULP_OK) /* so is the call */
+    /* where the windows do not fit the call fails, too */
+    if (groups < 1 || ulp_windows_read(call, ulp_call_in(call, 0), w, &windows) != ULP_OK)
         return;
     const int64_t channels = w->dims[1], positions = ulp_product(windows.kernel, windows.rank);
     out->order = ULP_ORDER_BLOCKED;

@@ -1,6 +1,5 @@
 /* What a lane converts: values for an arithmetic; constants, lowered when a step reads them first.
  */
-#include <string.h>
 
 #include "base/error.h"
 #include "number/format/scaling.h"

@@ -1,12 +1,12 @@
 /* Reproducible random inputs: element i of input n is a pure function of (seed, n, i). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "data/data.h"
 #include "number/function/math.h"
+#include "number/strip/access.h"
 #include "run/random_inputs.h"
 #include "tensor/stored.h"
 
@@ -21,19 +21,16 @@ struct range {
 static bool find_integers(enum ulp_type type, enum ulp_element element, double low, double high,
                           uint64_t *first, uint64_t *count)
 {
-    bool is_signed = element == ULP_ELEMENT_I8 || element == ULP_ELEMENT_I16 ||
-                     element == ULP_ELEMENT_I32 || element == ULP_ELEMENT_I64;
-    int bits = ulp_type_rows[type].file_bits;
-    double end = ldexp(1, is_signed ? bits - 1 : bits); /* one beyond the largest */
-    double least = is_signed ? -end : 0;
+    const struct ulp_integer_kind kind = ulp_integer_kind(type, element);
+    const int bits = kind.bits - kind.is_signed;
+    const double end = ldexp(1, bits); /* one beyond the largest */
+    const double least = kind.is_signed ? -end : 0;
     low = ulp_math_max(ceil(low), least);
     high = floor(high);
     if (!(low <= high) || low >= end || high < least)
         return false;
     *first = low < 0 ? (uint64_t)(int64_t)low : (uint64_t)low;
-    uint64_t top = is_signed    ? ((uint64_t)1 << (bits - 1)) - 1
-                   : bits == 64 ? UINT64_MAX
-                                : ((uint64_t)1 << bits) - 1;
+    const uint64_t top = UINT64_MAX >> (64 - bits);
     uint64_t last = high >= end ? top : high < 0 ? (uint64_t)(int64_t)high : (uint64_t)high;
     *count = last - *first + 1; /* 0: all 2^64 */
     return true;

@@ -1,6 +1,5 @@
 /* Binding a row of the operator table to a node: the row is chosen, its texts are read, its
  * formulas made into tapes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

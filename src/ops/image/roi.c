@@ -1,7 +1,6 @@
 /* RoiAlign and MaxRoiPool: pooling over regions whose places are data. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/compare.h"

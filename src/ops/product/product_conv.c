@@ -241,8 +241,8 @@ static bool cut_vector(struct ulp_arithmetic *own, const struct ulp_windows *w, 
     return true;
 }
 
-/* The same of a transposed one: 282 of 300 shapes in two dimensions and 469 of 500 in one follow,
- * where of none being TF32 262 and 440 would. */
+/* is_narrow of a transposed convolution: 282 of 300 shapes in two dimensions and 469 of 500 in one
+ * follow, where of none being TF32 262 and 440 would. */
 static bool is_narrow_transposed(const struct ulp_tensor *in, const struct ulp_tensor *weights)
 {
     enum { POSITIONS = 6, SUM = 832, PRODUCTS = 64000000 };

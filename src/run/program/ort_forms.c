@@ -351,11 +351,12 @@ static enum ulp_status find_idioms(struct ulp_program *program, struct ulp_block
     ULP_TRY(ulp_arena_create(&memory, &program->budget, error));
     ULP_TRY(ulp_idioms_find(block, memory, &idioms, &count, error));
     for (size_t i = 0; i < count; i++) {
-        const bool has_form = block->steps[idioms[i].root].integer;
+        if (block->steps[idioms[i].root].integer)
+            continue;
         ulp_idiom_leave_cast(block, &idioms[i]);
-        if (on_cpu && !has_form)
+        if (on_cpu)
             ULP_TRY(add_idiom(program, block, &idioms[i], error));
-        if (on_cuda && !has_form)
+        if (on_cuda)
             ULP_TRY(add_default_epsilon(program, block, &idioms[i], error));
     }
     return ULP_OK;

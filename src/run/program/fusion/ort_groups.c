@@ -2,7 +2,6 @@
  * fuse=ort. The graphs that it saved of 38 networks (lab/record_ort_cuda.py) have these where it is
  * so; others that it makes compute what the nodes did: a Conv's or Gemm's bias,
  * SkipLayerNormalization. */
-#include <string.h>
 
 #include "base/error.h"
 #include "run/idiom/idiom.h"
