@@ -5,14 +5,12 @@
 
 #include "analysis/measure/difference.h"
 #include "analysis/measure/judged_groups.h"
+#include "analysis/measure/row_match.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 
-enum {
-    WEIGHTS_MAX = 64, /* longer rows of numbers have one weight */
-    END_SHARE = 20    /* a list's end is no more than one of so many objects */
-};
+enum { END_SHARE = 20 }; /* a list's end is no more than one of so many objects */
 
 /* What a part of a row is: a box; any numbers; a class, which may be another's; integers that say
  * which object it is; a score. */
@@ -22,7 +20,7 @@ struct column {
     enum kind kind;
     size_t first, width; /* in a row */
     bool corners;
-    double weights[WEIGHTS_MAX];
+    double weights[ULP_MATCH_COLUMNS];
 };
 
 struct side {
@@ -80,28 +78,6 @@ static bool is_called(const char *name, const char *word)
     return name && strstr(name, word);
 }
 
-/* Numbers count by their spread over the reference's rows, scores by their rms. */
-static void weigh(const struct list *list, struct column *column)
-{
-    const bool score = (ptrdiff_t)column->first == list->score;
-    const size_t rows = list->batches * list->base.count;
-    const bool one = column->width > WEIGHTS_MAX;
-    for (size_t c = 0; c < (one ? 1 : column->width); c++) {
-        double mean = 0, squares = 0, count = 0;
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = one ? 0 : c; k < (one ? column->width : c + 1); k++) {
-                const double x = list->base.rows[r * list->width + column->first + k],
-                             off = x - mean;
-                if (!isfinite(x))
-                    continue;
-                count++;
-                mean += score ? 0 : off / count;
-                squares += off * (x - mean);
-            }
-        column->weights[c] = squares > 0 ? count / squares : 1;
-    }
-}
-
 static void add_column(struct list *list, enum kind kind, size_t first, size_t width, bool corners)
 {
     struct column *column = &list->columns[list->column_count++];
@@ -110,8 +86,9 @@ static void add_column(struct list *list, enum kind kind, size_t first, size_t w
     list->numbers |= kind == BOX || kind == NUMBERS;
     if (kind == SCORE)
         list->score = (ptrdiff_t)first;
-    if (kind == NUMBERS)
-        weigh(list, column);
+    if (kind == NUMBERS) /* by their spread, scores by their rms */
+        ulp_match_weigh(list->base.rows + first, list->batches * list->base.count, list->width,
+                        width, (ptrdiff_t)first != list->score, column->weights);
 }
 
 static void add_score(struct list *list, size_t first, bool shares)
@@ -265,7 +242,8 @@ static double compare_column(const struct column *column, const double *base, co
         return isnan(same) ? is_equal(b, v, 4) : same; /* padding */
     }
     for (size_t k = 0; k < column->width && !(sum > most); k++)
-        sum += column->weights[column->width > WEIGHTS_MAX ? 0 : k] * (v[k] - b[k]) * (v[k] - b[k]);
+        sum += column->weights[column->width > ULP_MATCH_COLUMNS ? 0 : k] * (v[k] - b[k]) *
+               (v[k] - b[k]);
     return 1 - sqrt(sum / (double)column->width);
 }
 

@@ -8,23 +8,24 @@
 #include "analysis/measure/quantile.h"
 #include "base/memory/alloc.h"
 
-/* One over the square of the spread of the base's column. */
-static double weigh_column(const double *base, size_t count, size_t width, size_t column)
+void ulp_match_weigh(const double *base, size_t count, size_t stride, size_t width, bool spread,
+                     double *out)
 {
-    double mean = 0, squares = 0, finite = 0;
-    for (size_t r = 0; r < count; r++) {
-        const double x = base[r * width + column];
-        if (!isfinite(x))
-            continue;
-        finite++;
-        const double off = x - mean;
-        mean += off / finite;
-        squares += off * (x - mean);
+    const bool one = width > ULP_MATCH_COLUMNS;
+    for (size_t c = 0; c < (one ? 1 : width); c++) {
+        double mean = 0, squares = 0, finite = 0;
+        for (size_t r = 0; r < count; r++)
+            for (size_t k = one ? 0 : c; k < (one ? width : c + 1); k++) {
+                const double x = base[r * stride + k], off = x - mean;
+                if (!isfinite(x))
+                    continue;
+                finite++;
+                mean += spread ? off / finite : 0;
+                squares += off * (x - mean);
+            }
+        out[c] = squares > 0 ? finite / squares : 1;
     }
-    return squares > 0 ? finite / squares : 1;
 }
-
-enum { COLUMNS = 64 }; /* that have weights of their own; rows of more have one weight */
 
 static void match_row(const double *row, const double *base, size_t base_count, size_t width,
                       const double *weights, struct ulp_match *out)
@@ -35,7 +36,7 @@ static void match_row(const double *row, const double *base, size_t base_count, 
         double sum = 0;
         for (size_t c = 0; c < width && sum < least; c++) {
             const double off = row[c] - base[r * width + c];
-            sum += weights[width > COLUMNS ? 0 : c] * off * off;
+            sum += weights[width > ULP_MATCH_COLUMNS ? 0 : c] * off * off;
         }
         if (sum < least) {
             least = sum;
@@ -48,11 +49,8 @@ static void match_row(const double *row, const double *base, size_t base_count, 
 void ulp_match_rows(const double *rows, size_t count, const double *base, size_t base_count,
                     size_t width, struct ulp_match *out)
 {
-    double weights[COLUMNS];
-    if (width > COLUMNS)
-        weights[0] = weigh_column(base, base_count * width, 1, 0);
-    for (size_t c = 0; c < width && width <= COLUMNS; c++)
-        weights[c] = weigh_column(base, base_count, width, c);
+    double weights[ULP_MATCH_COLUMNS];
+    ulp_match_weigh(base, base_count, width, width, true, weights);
     for (size_t r = 0; r < count; r++)
         match_row(rows + r * width, base, base_count, width, weights, &out[r]);
 }
@@ -61,7 +59,9 @@ void ulp_match_rows(const double *rows, size_t count, const double *base, size_t
  * sides. False: some are NaN. */
 static bool match_numbers(const double *numbers, const double *base, size_t count, double *sorted)
 {
-    const double weight = sqrt(weigh_column(base, count, 1, 0));
+    double weight;
+    ulp_match_weigh(base, count, 1, 1, true, &weight);
+    weight = sqrt(weight);
     for (size_t i = 0; i < count; i++)
         if (isnan(numbers[i]) || isnan(base[i]))
             return false;

@@ -3,11 +3,19 @@
  * compared. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 
 struct ulp_budget;
+
+/* That have weights of their own; rows of more have one. */
+enum { ULP_MATCH_COLUMNS = 64 };
+/* One over the mean square of each of `width` columns in the base's rows, which begin `stride`
+ * apart: of numbers less their mean (spread), or as they are; of a column that is constant, 1. */
+void ulp_match_weigh(const double *base, size_t count, size_t stride, size_t width, bool spread,
+                     double *out);
 
 struct ulp_match {
     size_t of;       /* row of the base; SIZE_MAX: none is finite */
