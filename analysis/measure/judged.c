@@ -201,14 +201,6 @@ static double sum_of(double a, double b)
     return isnan(a) ? b : isnan(b) ? a : a + b;
 }
 
-static double worst_of(double a, double b, enum ulp_worst worst)
-{
-    return isnan(a)                      ? b
-           : isnan(b)                    ? a
-           : worst == ULP_WORST_SMALLEST ? (a < b ? a : b)
-                                         : (a > b ? a : b);
-}
-
 /* NaN: there is none. */
 static bool is_less(double a, double b)
 {
@@ -235,7 +227,7 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         return;
     }
     sum->varies |= sum->task != more->task;
-    sum->sqnr_db = worst_of(sum->sqnr_db, more->sqnr_db, ULP_WORST_SMALLEST);
+    sum->sqnr_db = ulp_worst_of(sum->sqnr_db, more->sqnr_db, ULP_WORST_SMALLEST);
     if (more->task < sum->task)
         sum->task = more->task, sum->basis = more->basis;
     if (is_less(more->group_db, sum->group_db))
@@ -251,7 +243,8 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
                                         : (sum->kl * sum->rows + more->kl * more->rows) / rows;
     for (int f = 0; f < ULP_JUDGED_COUNT; f++) {
         const double a = *figure_of(sum, f), b = ulp_judged_get(more, f);
-        *figure_of(sum, f) = is_count(f) ? sum_of(a, b) : worst_of(a, b, ulp_judged_rows[f].worst);
+        *figure_of(sum, f) =
+            is_count(f) ? sum_of(a, b) : ulp_worst_of(a, b, ulp_judged_rows[f].worst);
     }
     sum->lost += more->lost;
     sum->moved += more->moved;

@@ -85,6 +85,14 @@ static inline double ulp_judged_decibels(const struct ulp_judged *judged, double
     const bool counted = judged->task == ULP_TASK_INTEGER || judged->task == ULP_TASK_OBJECTS;
     return counted ? (double)NAN : sqnr_db;
 }
+/* Of two figures, of which NaN is none. */
+static inline double ulp_worst_of(double a, double b, enum ulp_worst worst)
+{
+    return isnan(a)                      ? b
+           : isnan(b)                    ? a
+           : worst == ULP_WORST_SMALLEST ? (a < b ? a : b)
+                                         : (a > b ? a : b);
+}
 /* "classify by name" */
 void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged);
 

@@ -29,6 +29,11 @@ enum ulp_status ulp_groups_open(struct ulp_judged_groups *groups, const struct u
                                 void **parts, struct ulp_budget *budget, struct ulp_error *error);
 /* The first of the largest; NaN is no choice where there is another. */
 size_t ulp_first_choice(const double *row, size_t length);
+/* All but a twentieth. */
+static inline bool ulp_groups_are_most(size_t count, size_t of)
+{
+    return count * 20 >= of * 19;
+}
 /* Figures, of rows and of groups, that are none yet. */
 void ulp_groups_prepare(struct ulp_judged *out);
 /* A row of both; constant ones are counted. */

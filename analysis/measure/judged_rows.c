@@ -130,8 +130,8 @@ static void judge_tokens(struct judging *j)
                 kl += exps[k] * (j->b[i + k] - ulp_math_max(j->v[i + k], unlikely));
     }
     j->kl_sum += kl;
-    const double error = fabs(j->v[first] - j->b[first]);
-    j->out->logprob = isnan(j->out->logprob) ? error : ulp_math_max(j->out->logprob, error);
+    j->out->logprob =
+        ulp_worst_of(j->out->logprob, fabs(j->v[first] - j->b[first]), ULP_WORST_LARGEST);
 }
 
 /* ---- boxes ---- */
@@ -139,9 +139,8 @@ static void judge_tokens(struct judging *j)
 /* Of boxes of the reference that are any. */
 static void judge_box(struct judging *j)
 {
-    const double iou = ulp_box_iou(j->b, j->v, j->corners);
-    if (!isnan(iou))
-        j->out->iou = isnan(j->out->iou) ? iou : ulp_math_min(j->out->iou, iou);
+    j->out->iou =
+        ulp_worst_of(j->out->iou, ulp_box_iou(j->b, j->v, j->corners), ULP_WORST_SMALLEST);
 }
 
 /* ---- vectors, thresholds ---- */
@@ -157,18 +156,16 @@ static void judge_vector(struct judging *j)
     if (!ulp_groups_are_something(&j->groups, sqrt(bb / (double)j->length)))
         return; /* or NaN */
     const double cosine = vv > 0 && bb > 0 ? vb / (sqrt(vv) * sqrt(bb)) : vv == bb;
-    j->out->row_cosine =
-        isnan(j->out->row_cosine) ? cosine : ulp_math_min(j->out->row_cosine, cosine);
+    j->out->row_cosine = ulp_worst_of(j->out->row_cosine, cosine, ULP_WORST_SMALLEST);
 }
 
 /* Each element is a token's. */
 static void judge_given(struct judging *j)
 {
-    for (size_t i = 0; i < j->length; i++) {
-        const double error = fabs(j->v[i] - j->b[i]), before = j->out->logprob;
+    for (size_t i = 0; i < j->length; i++)
         if (isfinite(j->b[i]))
-            j->out->logprob = isnan(before) ? error : ulp_math_max(before, error);
-    }
+            j->out->logprob =
+                ulp_worst_of(j->out->logprob, fabs(j->v[i] - j->b[i]), ULP_WORST_LARGEST);
 }
 
 static void judge_threshold(struct judging *j, double threshold)
@@ -255,12 +252,6 @@ static void judge_row(struct judging *j, enum ulp_task task, double threshold)
     }
 }
 
-/* All but a twentieth. */
-static bool is_most(size_t count, size_t of)
-{
-    return count * 20 >= of * 19;
-}
-
 static void judge_rows(struct judging *j, enum ulp_task task)
 {
     const bool scores = task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT,
@@ -268,9 +259,9 @@ static void judge_rows(struct judging *j, enum ulp_task task)
     const struct overview view = look_over(j, scores);
     j->groups.rms = sqrt(view.squares / view.finite);
     j->shares = chooses && view.least >= 0 && view.most <= 1;
-    j->logs = view.most <= 0 && view.logs > 0 && is_most(view.logs, j->rows);
-    j->corners = is_most(view.corners, j->rows);
-    if (task == ULP_TASK_DETECT && !j->corners && !is_most(view.sizes, j->rows)) {
+    j->logs = view.most <= 0 && view.logs > 0 && ulp_groups_are_most(view.logs, j->rows);
+    j->corners = ulp_groups_are_most(view.corners, j->rows);
+    if (task == ULP_TASK_DETECT && !j->corners && !ulp_groups_are_most(view.sizes, j->rows)) {
         j->out->task = task = ULP_TASK_SIGNAL; /* distances to anchors, not boxes */
         j->out->basis = ULP_BASIS_NONE;
     }

@@ -68,8 +68,8 @@ static struct look look_at(const struct list *list, size_t first, size_t width)
         corners += width == 4 && row[2] >= row[0] && row[3] >= row[1];
         sizes += width == 4 && row[2] >= 0 && row[3] >= 0;
     }
-    look.corners = corners * 20 >= rows * 19;
-    look.sizes = sizes * 20 >= rows * 19;
+    look.corners = ulp_groups_are_most(corners, rows);
+    look.sizes = ulp_groups_are_most(sizes, rows);
     return look;
 }
 
@@ -337,11 +337,6 @@ static double count_alone(struct list *list, size_t batch, const struct side *si
     return alone;
 }
 
-static void keep_largest(double *figure, double value)
-{
-    *figure = isnan(*figure) ? value : ulp_math_max(*figure, value);
-}
-
 /* What has become of objects that are there on both sides. Beside boxes other numbers are fine
  * unless they have moved. */
 static void judge_pair(const struct list *list, size_t batch, size_t r, struct ulp_judged *out)
@@ -361,15 +356,16 @@ static void judge_pair(const struct list *list, size_t batch, size_t r, struct u
         const double same = compare_column(column, b, v, -INFINITY);
         moved |= !(same >= (box ? 0.5 : 0.9));
         if (box)
-            out->iou = isnan(out->iou) ? same : ulp_math_min(out->iou, same);
+            out->iou = ulp_worst_of(out->iou, same, ULP_WORST_SMALLEST);
         else if (!list->boxes || (ptrdiff_t)column->first == list->score)
-            keep_largest(&out->numbers_off, 1 - same);
+            out->numbers_off = ulp_worst_of(out->numbers_off, 1 - same, ULP_WORST_LARGEST);
     }
     out->turned += p != r;
     out->renamed += !named;
     out->moved += named && moved;
     if (list->shares)
-        keep_largest(&out->score_shift, fabs(v[list->score] - b[list->score]));
+        out->score_shift = ulp_worst_of(out->score_shift, fabs(v[list->score] - b[list->score]),
+                                        ULP_WORST_LARGEST);
 }
 
 static double count_objects(const struct list *list, const struct side *side, size_t batch)
