@@ -224,10 +224,10 @@ enum ulp_status ulp_objects_judge_all(const struct ulp_program *program, enum ul
     const size_t count = block->output_count;
     ULP_SCOPED(ulp_free_of) struct ulp_object_rows *rows = NULL;
     ULP_SCOPED(ulp_free_of) struct ulp_object_part *parts = NULL;
-    ULP_TRY(ulp_allocate(&rows, count + 1, sizeof *rows, budget, "lists of objects", error));
-    ULP_TRY(ulp_allocate(&parts, count + 1, sizeof *parts, budget, "lists of objects", error));
     if (asked != ULP_TASK_UNKNOWN && asked != ULP_TASK_DETECT)
         return ULP_OK;
+    ULP_TRY(ulp_allocate(&rows, count + 1, sizeof *rows, budget, "lists of objects", error));
+    ULP_TRY(ulp_allocate(&parts, count + 1, sizeof *parts, budget, "lists of objects", error));
     ulp_objects_find(program, truths, rows);
     for (size_t first = 0; first < count; first++) {
         struct ulp_judged all;
@@ -240,7 +240,7 @@ enum ulp_status ulp_objects_judge_all(const struct ulp_program *program, enum ul
             continue;
         ULP_TRY(ulp_objects_judge(parts, members, budget, &all, error));
         for (size_t o = first; o < count && all.task == ULP_TASK_OBJECTS; o++)
-            if (rows[o].list == (int)first && values[o])
+            if (rows[o].list == (int)first && values[o] && values[o]->rank == truths[o]->rank)
                 judged[o] = all;
     }
     return ULP_OK;

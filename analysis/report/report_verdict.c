@@ -34,7 +34,7 @@ static void add_error(struct ulp_text *out, const struct ulp_audit_output *outpu
     if (!(output->entire.rms > 0))
         ulp_text_show(out, "%s equals the reference", output->name);
     else if (isnan(db)) /* objects, which may stand in any order */
-        ulp_text_show(out, "%s has its rows in other places", output->name);
+        ulp_text_show(out, "%s differs from the reference", output->name);
     else if (isfinite(relative))
         ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
                       ulp_tenths(db));

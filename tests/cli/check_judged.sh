@@ -167,6 +167,11 @@ write("last", rising, boxes, 1000 * (row == 9))
 write("logits", 20 * rising - 3, boxes, times=0.5)
 write("items", np.where(rising == rising.max(), 0.6, rising / 10).astype("f4"), vectors, 5 * (row > 0))
 write("near", rising, vectors, 0.03 * vectors[0, 0].std())
+# An overflow by which every box is 0, in its place.
+swollen = [node("Mul", "table big", "over", "over"), node("Reciprocal", "over", "small"), node("Mul", "table small", "part"), node("Mul", "part big", "t")]
+write_model("swollen.onnx", swollen + nodes[:2] + [node("Gather", "t j", "rows", axis=1)], {"s": (1, 40), "table": boxes.shape}, {"scores": None, "rows": None},
+            {"k": np.array([10]), "front": np.array([0]), "big": np.array(200, "f4")}, opset=17)
+np.savez("swollen.npz", s=rising, table=boxes + np.float32(700))
 index = np.arange(10)
 write("equal", np.full((1, 40), 0.9, "f4"), boxes, 1000)
 END
@@ -178,6 +183,8 @@ END
         "$program" compare "$model.onnx" -i "$model.npz" "${name}_recorded.npz" -q >out
         tr -s '\n ' ' ' <out | grep -qF "outputs: $grade (scores, objects by its list: $what" || fail "a list, $name: $(head -3 out)"
     done
+    "$program" audit swollen.onnx -i swollen.npz -a fp16 -q --no-attribute >out
+    tr -s '\n ' ' ' <out | grep -q "overflows at node 0 over (Mul), whose exact values reach [^ ]*. rows differs from the reference" || fail "objects behind an overflow: $(head -5 out)"
     # As many experts of each token as there are tokens, or a choice for each column: no rows.
     python <<'END' || fail "no experts"
 random = np.random.default_rng(1)
