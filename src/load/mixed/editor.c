@@ -389,12 +389,8 @@ static enum ulp_status open_model(struct editor *editor, const void *bytes, size
     ULP_TRY(ulp_loader_open(&editor->loader, editor->model->path, count, editor->budget,
                             editor->error));
     ULP_TRY(ulp_arena_create(&editor->arena, editor->budget, editor->error));
-    const size_t size = strlen(name) + sizeof ".data";
-    char *data_name = ulp_arena_take(editor->arena, size, 1);
-    ULP_TRY(ulp_taken(data_name, editor->error));
-    memcpy(data_name, name, strlen(name));
-    memcpy(data_name + strlen(name), ".data", sizeof ".data");
-    editor->data_name = data_name;
+    editor->data_name = ulp_arena_say(editor->arena, "%s.data", name);
+    ULP_TRY(ulp_taken(editor->data_name, editor->error));
     ULP_TRY(ulp_unpack(&editor->loader.unpacker, &message, &ulp__model_proto__descriptor, bytes,
                        count, "model", editor->error));
     editor->proto = message;

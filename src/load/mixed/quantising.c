@@ -1,8 +1,8 @@
 #include "load/mixed/quantising.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "number/round/round.h"
 
 enum ulp_type quantising_type(const struct ulp_format *element)
@@ -32,13 +32,9 @@ enum ulp_type quantising_type(const struct ulp_format *element)
 void quantising_begin(struct quantising *q, const char *prefix, const char *value,
                       const char *format)
 {
-    const size_t size = strlen(prefix) + strlen(value) + strlen(format) + 2;
-    char *stem = q->status == ULP_OK ? ulp_arena_take(q->editor.arena, size, 1) : NULL;
-    if (q->status == ULP_OK && !stem)
-        q->status = ulp_out_of_memory(q->editor.error);
-    if (stem)
-        snprintf(stem, size, "%s%s/%s", prefix, value, format);
-    q->stem = stem;
+    q->stem = q->status == ULP_OK ? ulp_arena_say(q->editor.arena, "%s%s/%s", prefix, value, format)
+                                  : NULL;
+    TRY(ulp_taken(q->stem, q->editor.error));
 }
 
 static const char *name_new(struct quantising *q, const char *end)

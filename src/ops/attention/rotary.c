@@ -24,7 +24,7 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         return ULP_REFUSE(call,
                           "the caches or position_ids do not fit %lld positions of %lld features",
                           (long long)positions, (long long)turned);
-    if (rotation->counted && (rotation->first < 0 || rotation->first > caches)) /* a sum fits */
+    if (rotation->counted && (rotation->first < 0 || rotation->first > caches)) /* sums fit */
         return ULP_REFUSE(call, "position %lld is outside the cache of %lld",
                           (long long)rotation->first, (long long)caches);
     ULP_TRY(ulp_call_as(call, &in, out->type));

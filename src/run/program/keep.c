@@ -81,7 +81,7 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
         else
             ulp_text_add(&text, ",keep=%zu nodes=%s", keep->node_count, keep->arithmetic.asked);
     }
-    mix->name = text.failed ? NULL : ulp_arena_text(mix->memory, text.data, text.length);
+    mix->name = ulp_text_keep(&text, mix->memory);
     return ulp_taken(mix->name, error);
 }
 
