@@ -35,7 +35,7 @@ struct ulp_sampled {
  * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
  * are not defined, and entire is the same bits. The program must outlive the auditor. Charged to
  * the model's budget. */
-struct ulp_listed;
+struct ulp_listed_output;
 struct ulp_auditor {
     const struct ulp_program *program;
     struct ulp_audit audit;
@@ -45,11 +45,11 @@ struct ulp_auditor {
     /* [lane][node]: of each output; NULL until the lane has run the node */
     struct ulp_sampled ***sampled;
     struct ulp_pool *pool;
-    size_t sample;             /* the current one */
-    bool diverged;             /* something has, in it */
-    bool lists, reordered;     /* a TopK lists otherwise; and so does a choice behind it */
-    struct ulp_listed *listed; /* per audited lane: what it lists otherwise (listed.h) */
-    bool adds;                 /* audits of samples are added (part.h) */
+    size_t sample;                     /* the current one */
+    bool diverged;                     /* something has, in it */
+    bool lists, reordered;             /* a TopK lists otherwise; and so does a choice behind it */
+    struct ulp_listed_output **listed; /* per audited lane: of the sample (listed.h) */
+    bool adds;                         /* audits of samples are added (part.h) */
     struct ulp_given given;
     struct ulp_birth_watch births; /* of the current sample; those of others are in the audit */
     struct ulp_lost lost;          /* digits of the reference, in it */

@@ -16,12 +16,12 @@ enum ulp_status ulp_listed_keep(struct ulp_auditor *auditor, size_t lane, size_t
                                 const struct ulp_tensor *truth, const struct ulp_judged *judged,
                                 struct ulp_error *error)
 {
-    struct ulp_listed *listed = &auditor->listed[lane];
+    struct ulp_listed_output **outputs = &auditor->listed[lane];
     struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
-    if (!listed->outputs)
-        ULP_TRY(ulp_allocate_zero(&listed->outputs, auditor->program->main->output_count,
-                                  sizeof *listed->outputs, budget, "lists of objects", error));
-    struct ulp_listed_output *kept = &listed->outputs[index];
+    if (!*outputs)
+        ULP_TRY(ulp_allocate_zero(outputs, auditor->program->main->output_count, sizeof **outputs,
+                                  budget, "lists of objects", error));
+    struct ulp_listed_output *kept = &(*outputs)[index];
     ulp_tensor_free(&kept->value);
     ulp_tensor_free(&kept->truth);
     kept->judged = *judged;
@@ -36,7 +36,7 @@ static enum ulp_status settle_lane(struct ulp_auditor *auditor, size_t lane,
                                    const struct ulp_tensor **truths, struct ulp_judged *judged,
                                    struct ulp_error *error)
 {
-    struct ulp_listed_output *outputs = auditor->listed[lane].outputs;
+    struct ulp_listed_output *outputs = auditor->listed[lane];
     const size_t count = auditor->program->main->output_count;
     for (size_t o = 0; o < count; o++) {
         const bool kept = outputs[o].truth.type != ULP_TYPE_UNDEFINED;
@@ -63,7 +63,7 @@ enum ulp_status ulp_listed_settle(struct ulp_auditor *auditor, struct ulp_error 
     for (size_t l = 0; auditor->listed && l < auditor->audit.lane_count; l++) {
         ULP_SCOPED(ulp_free_of) const struct ulp_tensor **tensors = NULL;
         ULP_SCOPED(ulp_free_of) struct ulp_judged *judged = NULL;
-        if (!auditor->listed[l].outputs)
+        if (!auditor->listed[l])
             continue;
         ULP_TRY(ulp_allocate(&tensors, 2 * count, sizeof(struct ulp_tensor *), budget,
                              "lists of objects", error));
@@ -74,12 +74,12 @@ enum ulp_status ulp_listed_settle(struct ulp_auditor *auditor, struct ulp_error 
     return ULP_OK;
 }
 
-void ulp_listed_clear(struct ulp_listed *listed, const struct ulp_auditor *auditor)
+void ulp_listed_clear(struct ulp_listed_output **listed, const struct ulp_auditor *auditor)
 {
-    for (size_t o = 0; listed->outputs && o < auditor->program->main->output_count; o++) {
-        ulp_tensor_free(&listed->outputs[o].value);
-        ulp_tensor_free(&listed->outputs[o].truth);
+    for (size_t o = 0; *listed && o < auditor->program->main->output_count; o++) {
+        ulp_tensor_free(&(*listed)[o].value);
+        ulp_tensor_free(&(*listed)[o].truth);
     }
-    ulp_free(listed->outputs);
-    listed->outputs = NULL;
+    ulp_free(*listed);
+    *listed = NULL;
 }

@@ -8,11 +8,6 @@ struct ulp_auditor;
 struct ulp_listed_output;
 struct ulp_tensor;
 
-/* Of a lane, in the current sample. */
-struct ulp_listed {
-    struct ulp_listed_output *outputs; /* of the graph's; NULL: none is kept yet */
-};
-
 /* Copies of the graph's output `index`, which is output o of the node; judged: by itself. */
 enum ulp_status ulp_listed_keep(struct ulp_auditor *auditor, size_t lane, size_t index, size_t node,
                                 size_t o, const struct ulp_tensor *value,
@@ -20,4 +15,4 @@ enum ulp_status ulp_listed_keep(struct ulp_auditor *auditor, size_t lane, size_t
                                 struct ulp_error *error);
 /* The sample is over: what was kept is judged, and forgotten. */
 enum ulp_status ulp_listed_settle(struct ulp_auditor *auditor, struct ulp_error *error);
-void ulp_listed_clear(struct ulp_listed *listed, const struct ulp_auditor *auditor);
+void ulp_listed_clear(struct ulp_listed_output **listed, const struct ulp_auditor *auditor);

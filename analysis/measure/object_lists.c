@@ -13,8 +13,8 @@ struct choices {
     const struct ulp_block *block;
     int64_t length[CHOICES_MAX]; /* of what a TopK takes; 0: what follows from the data */
     bool counts[CHOICES_MAX];    /* a NonZero, behind which only unknown lengths are a list's */
-    size_t count;
-    uint64_t *of; /* by slot: choices whose rows it may hold */
+    size_t count, before;        /* those before the last ones are left out */
+    uint64_t *of;                /* by slot: choices whose rows it may hold */
 };
 
 static bool has_length(const struct ulp_tensor *shape, int64_t length)
@@ -42,12 +42,16 @@ static int64_t find_length(const struct choices *choices, const struct ulp_step 
     return shape->dims[axis];
 }
 
+static bool is_choice(const struct ulp_step *step)
+{
+    return ulp_is_word(step->bound.op->name, "TopK NonMaxSuppression NonZero");
+}
+
 /* The bit of a step that chooses rows. */
 static uint64_t add_choice(struct choices *choices, const struct ulp_step *step)
 {
     const bool taken = strcmp(step->bound.op->name, "TopK") == 0;
-    if (choices->count == CHOICES_MAX ||
-        !ulp_is_word(step->bound.op->name, "TopK NonMaxSuppression NonZero"))
+    if (!is_choice(step) || (choices->before > 0 && choices->before--))
         return 0;
     const int64_t length = taken ? find_length(choices, step) : 0;
     if (length < 0)
@@ -78,11 +82,12 @@ static void follow(struct choices *choices)
 /* False: nothing chooses, or no memory, without which nothing is a list. */
 static bool open_choices(struct choices *out, const struct ulp_block *block)
 {
-    bool any = false;
-    *out = (struct choices){.block = block};
+    size_t number = 0;
     for (size_t s = 0; s < block->step_count; s++)
-        any |= ulp_is_word(block->steps[s].bound.op->name, "TopK NonMaxSuppression NonZero");
-    out->of = any ? calloc(block->slot_count + 1, sizeof *out->of) : NULL;
+        number += is_choice(&block->steps[s]);
+    *out =
+        (struct choices){.block = block, .before = number > CHOICES_MAX ? number - CHOICES_MAX : 0};
+    out->of = number ? calloc(block->slot_count + 1, sizeof *out->of) : NULL;
     if (out->of)
         follow(out);
     return out->of;

@@ -151,6 +151,13 @@ record("end", lambda y: None, np.append(index[:19], index[20]))
 record("lose", lose)
 record("move", move)
 record("name", name)
+# Behind more choices than are followed.
+many = [n for i in range(70) for n in (node("TopK", f"s{i} one", f"v{i} i{i}", f"top{i}"), node("Max", f"s{i} v{i}", f"m{i}"), node("Min", f"s{i} m{i}", f"s{i + 1}"))]
+write_model("many.onnx", many + [node("TopK", "s70 k", "scores i"), node("Gather", "b i", "four", axis=1), node("Squeeze", "four front", "boxes")], {"s0": (1, 30), "b": (1, 30, 4)},
+            {"boxes": None, "scores": None}, {"k": np.array([20]), "one": np.array([1]), "front": np.array([0])}, opset=17)
+index, scores = np.arange(30)[:9:-1], np.linspace(0.3, 0.9, 30, dtype="f4")[None]
+np.savez("many.npz", s0=scores, b=given["b"])
+np.savez("many_recorded.npz", scores=scores[:, index[::-1]], boxes=given["b"][:, index[::-1]])
 # Ten rows: of few the last one is no end, nor is any of equal scores; a score that is none from 0 to 1 is a number, and
 # without boxes or classes no score makes an object.
 random = np.random.default_rng(1)
@@ -177,7 +184,7 @@ write("equal", np.full((1, 40), 0.9, "f4"), boxes, 1000)
 END
     named="objects are lost, moved or named otherwise"
     for line in "list|order|fine|0 of 20 $named (20 in another row)" "list|end|fine|0 of 20 $named (1 other at the list's end)" "list|lose|broken|1 of 20 $named (1 lost)" \
-        "list|move|broken|2 of 20 $named (2 moved)" "list|name|broken|1 of 20 $named (1 named otherwise)" "last|last|broken|1 of 10" "logits|logits|broken|10 of 10" \
+        "list|move|broken|2 of 20 $named (2 moved)" "list|name|broken|1 of 20 $named (1 named otherwise)" "many|many|fine|0 of 20 $named (20 in another row)" "last|last|broken|1 of 10" "logits|logits|broken|10 of 10" \
         "items|items|broken|9 of 10" "equal|equal|broken|10 of 10" "near|near|borderline|an object's numbers are off by 0.0"; do
         IFS='|' read -r model name grade what <<<"$line"
         "$program" compare "$model.onnx" -i "$model.npz" "${name}_recorded.npz" -q >out
