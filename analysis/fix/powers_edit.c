@@ -92,8 +92,7 @@ static void scale_constant(struct writing *w, size_t i, int e)
 /* By what it adds to its variance, which is of squares. */
 static void scale_epsilon(struct writing *w, int e)
 {
-    const struct ulp_attribute *given = ulp_node_attribute(w->place.node, "epsilon");
-    const double epsilon = given ? (double)given->f : 1e-5;
+    const double epsilon = ulp_node_float(w->place.node, "epsilon", 1e-5);
     if (!e || ulp_lint_is(w->place, "LpNormalization"))
         return;
     ulp_build_attribute(&w->own, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)ldexp(epsilon, -2 * e);

@@ -73,11 +73,8 @@ static const struct ulp_lint_graph *find_own(const struct ulp_lint_graph *graph,
 static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place place)
 {
     enum { SCALE = 1, BIAS, MEAN, VARIANCE };
-    const struct ulp_attribute *attribute =
-        ulp_lint_is(place, "BatchNormalization") ? ulp_node_attribute(place.node, "epsilon") : NULL;
-    const double epsilon =
-        attribute && attribute->kind == ULP_ATTRIBUTE_FLOAT ? (double)attribute->f : 1e-5;
     const bool is = ulp_lint_is(place, "BatchNormalization");
+    const double epsilon = is ? ulp_node_float(place.node, "epsilon", 1e-5) : 0;
     int scale = is ? ulp_lint_input(place, SCALE) : -1,
         variance = is ? ulp_lint_input(place, VARIANCE) : -1;
     const struct ulp_tensor *old = ulp_lint_constant(place.graph, variance),

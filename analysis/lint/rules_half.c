@@ -22,10 +22,9 @@ bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, 
 {
     /* (BatchNormalization is folded into products, LayerNormalization computes in FP32) */
     static const char norms[] = "InstanceNormalization GroupNormalization RMSNormalization";
-    const struct ulp_attribute *epsilon = ulp_node_attribute(place.node, "epsilon");
     const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
     if (ulp_lint_is_any(place, norms) && type == ULP_TYPE_FLOAT16) {
-        *out = epsilon && epsilon->kind == ULP_ATTRIBUTE_FLOAT ? epsilon->f : 1e-5;
+        *out = ulp_node_float(place.node, "epsilon", 1e-5);
         return true;
     }
     if (!ulp_lint_is_any(place, "Add Max Clip Sub") || !ulp_lint_in_half(lint, type) ||

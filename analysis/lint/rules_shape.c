@@ -162,17 +162,11 @@ void ulp_lint_norm_webgpu(struct ulp_lint *lint, struct ulp_lint_place place)
         }
 }
 
-static double find_float(struct ulp_lint_place place, const char *name, double fallback)
-{
-    const struct ulp_attribute *attribute = ulp_node_attribute(place.node, name);
-    return attribute && attribute->kind == ULP_ATTRIBUTE_FLOAT ? attribute->f : fallback;
-}
-
 void ulp_lint_hardswish_qnn(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     if (!ulp_lint_is(place, "HardSigmoid") || lint->targets != ULP_TARGET_QNN ||
-        !place.node->named || fabs(find_float(place, "alpha", 0.2) - 1 / 6.0) > 1e-6 ||
-        fabs(find_float(place, "beta", 0.5) - 0.5) > 1e-6)
+        !place.node->named || fabs(ulp_node_float(place.node, "alpha", 0.2) - 1 / 6.0) > 1e-6 ||
+        fabs(ulp_node_float(place.node, "beta", 0.5) - 0.5) > 1e-6)
         return;
     const struct ulp_lint_place product = ulp_lint_only_reader(place);
     if (ulp_lint_is(product, "Mul") && ulp_lint_input(product, 0) == ulp_lint_input(place, 0) &&

@@ -357,11 +357,11 @@ static struct ulp_edit_input turned(struct ulp_terms *r, struct ulp_edit_input i
 static double find_line(const struct ulp_terms *r, size_t channel, double *shift)
 {
     static const char *const names[] = {"kscale", "kshift", "kmean", "kvariance"};
-    const struct ulp_attribute *epsilon = ulp_node_attribute(r->root.node, "epsilon");
+    const double epsilon = ulp_node_float(r->root.node, "epsilon", 1e-5F);
     double x[4];
     for (int i = 0; i < 4; i++)
         x[i] = ulp_tensor_get(ulp_term_constant(r, names[i]), channel);
-    const double factor = x[0] / sqrt(x[3] + (double)(epsilon ? epsilon->f : 1e-5F));
+    const double factor = x[0] / sqrt(x[3] + epsilon);
     *shift = x[1] - x[2] * factor;
     return factor;
 }
@@ -408,16 +408,16 @@ static void give_attributes(struct ulp_terms *r, struct ulp_edit_part *part, con
 {
     const struct ulp_idiom *idiom = r->idiom;
     const struct ulp_lint_place n = ulp_term_node(r, "n");
-    const struct ulp_attribute *epsilon = n.node ? ulp_node_attribute(n.node, "epsilon") : NULL;
+    const double epsilon = idiom    ? idiom->epsilon
+                           : n.node ? ulp_node_float(n.node, "epsilon", 1e-5F)
+                                    : 1e-5F;
     if (ulp_is_word("axis", given))
         ulp_build_attribute(part, "axis", ULP_ATTRIBUTE_INT)->i = idiom->axis;
     if (ulp_is_word("num_groups", given))
         ulp_build_attribute(part, "num_groups", ULP_ATTRIBUTE_INT)->i =
             ulp_term_shape(r, "y")->dims[1];
     if (ulp_is_word("epsilon", given))
-        ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = idiom ? (float)idiom->epsilon
-                                                                       : epsilon ? epsilon->f
-                                                                                 : 1e-5F;
+        ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)epsilon;
     if (ulp_is_word("scale", given))
         ulp_build_attribute(part, "scale", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->scale;
     if (ulp_is_word("type", given))

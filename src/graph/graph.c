@@ -45,6 +45,12 @@ int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fall
     return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
 }
 
+double ulp_node_float(const struct ulp_node *node, const char *name, double fallback)
+{
+    const struct ulp_attribute *found = ulp_node_attribute(node, name);
+    return found && found->kind == ULP_ATTRIBUTE_FLOAT && !found->reference ? found->f : fallback;
+}
+
 const struct ulp_node *ulp_value_producer(const struct ulp_graph *graph, int value)
 {
     const int producer = value < 0 ? -1 : graph->values[value].producer;

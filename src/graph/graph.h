@@ -141,8 +141,9 @@ struct ulp_mapping {
 /* The node's attribute of that name, or NULL. For names an operator asks for: it looks through the
  * node's list. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
-/* Its integer; `fallback` where it has none of that name. */
+/* Its integer, and its float; `fallback` where it has none of that name. */
 int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fallback);
+double ulp_node_float(const struct ulp_node *node, const char *name, double fallback);
 
 /* The node of the graph that computes a value, and the constant that the value is: an initializer,
  * or a Constant's tensor. NULL: there is none, or value is negative. */

@@ -184,11 +184,10 @@ static void fold_values(const struct fold *fold)
     const struct ulp_step *conv = fold->conv;
     const bool biased = conv->own_input_count > 2 && conv->inputs[2] >= 0;
     const struct ulp_tensor *in[ULP_NORM_PARAMETERS];
-    const struct ulp_attribute *epsilon = ulp_node_attribute(fold->norm->bound.node, "epsilon");
     for (int p = 0; p < ULP_NORM_PARAMETERS; p++)
         in[p] = slots[fold->norm->inputs[1 + p]].constant;
     fold_channels(fold, in, biased ? slots[conv->inputs[2]].constant : NULL,
-                  epsilon ? epsilon->f : 1e-5F);
+                  (float)ulp_node_float(fold->norm->bound.node, "epsilon", 1e-5F));
     fold_weights(fold, slots[conv->inputs[1]].constant,
                  slots[fold->norm->joined[fold->type][SCALE]].folded->data, in[SCALE]->count);
 }

@@ -28,8 +28,7 @@ static const struct ulp_tensor *find_parameter(const struct ulp_block *block,
 
 static float find_epsilon(const struct ulp_step *step)
 {
-    const struct ulp_attribute *epsilon = ulp_node_attribute(step->bound.node, "epsilon");
-    return epsilon ? epsilon->f : 1e-5F;
+    return (float)ulp_node_float(step->bound.node, "epsilon", 1e-5F);
 }
 
 /* For inference, by channels, with parameters that are constants. An epsilon beyond 1 would leave
