@@ -152,9 +152,9 @@ record("lose", lose)
 record("move", move)
 record("name", name)
 # Behind more choices than are followed.
-many = [n for i in range(70) for n in (node("TopK", f"s{i} one", f"v{i} i{i}", f"top{i}"), node("Max", f"s{i} v{i}", f"m{i}"), node("Min", f"s{i} m{i}", f"s{i + 1}"))]
+many = [n for i in range(70) for n in (node("TopK", f"s{i} two", f"v{i} i{i}", f"top{i}"), node("ReduceMax", f"v{i}", f"r{i}"), node("Max", f"s{i} r{i}", f"m{i}"), node("Min", f"s{i} m{i}", f"s{i + 1}"))]
 write_model("many.onnx", many + [node("TopK", "s70 k", "scores i"), node("Gather", "b i", "four", axis=1), node("Squeeze", "four front", "boxes")], {"s0": (1, 30), "b": (1, 30, 4)},
-            {"boxes": None, "scores": None}, {"k": np.array([20]), "one": np.array([1]), "front": np.array([0])}, opset=17)
+            {"boxes": None, "scores": None}, {"k": np.array([20]), "two": np.array([2]), "front": np.array([0])}, opset=17)
 index, scores = np.arange(30)[:9:-1], np.linspace(0.3, 0.9, 30, dtype="f4")[None]
 np.savez("many.npz", s0=scores, b=given["b"])
 np.savez("many_recorded.npz", scores=scores[:, index[::-1]], boxes=given["b"][:, index[::-1]])
