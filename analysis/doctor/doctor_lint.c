@@ -30,14 +30,10 @@ static bool is_beside(const struct ulp_doctoring *x, const struct ulp_doctor_cau
 #include "analysis/doctor/reason.def"
         ;
     const struct ulp_audit_node *node = &x->lane->nodes[cause->index];
-    const struct ulp_place *place = &x->doctor->audit->places[cause->index];
-    bool given = false; /* what is too large when it comes in, no operator makes so */
-    for (size_t i = 0;
-         cause->reason == ULP_DOCTOR_OVERFLOW && cause->value &&
-         cause->index < (ptrdiff_t)x->doctor->audit->place_count && i < place->input_count;
-         i++)
-        given |= place->inputs[i].node < 0 && !place->inputs[i].constant &&
-                 strcmp(place->inputs[i].name, cause->value) == 0;
+    /* what is too large when it comes in, no operator makes so */
+    const bool given = cause->reason == ULP_DOCTOR_OVERFLOW && cause->value &&
+                       x->samples[0].inputs &&
+                       ulp_tensor_set_find(x->samples[0].inputs, cause->value);
     return ulp_is_word(id, ids) &&
            (given || ulp_audit_node_format(x->lane, node).precision >= ULP_SINGLE);
 }
